@@ -1,0 +1,4 @@
+"""The UI-free retrieval engine: the screens, the commands and the tests all run this code.
+
+Importing it imports nothing heavy; modules are imported by their own names.
+"""

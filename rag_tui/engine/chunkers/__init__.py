@@ -1,0 +1,1 @@
+"""Chunkers: documents are cut into `Chunk` values whose spans are exact."""

@@ -1,0 +1,1 @@
+"""Loaders: files on disk become `Document` values."""

@@ -1,0 +1,1 @@
+"""Embedders: texts become L2-normalised float32 vectors, queries and documents apart."""

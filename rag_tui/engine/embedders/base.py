@@ -1,0 +1,59 @@
+"""The embedder protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from rag_tui.engine.events import CancelToken
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vectors = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderInfo:
+    """What an embedder is; two embedders with one fingerprint give the same vectors (1e-5)."""
+
+    name: str
+    """As asked for: a hub name, a path, or ``hashing``."""
+    fingerprint: str
+    """Hash of weights, pooling, prompts, token limit: decides whether an index fits."""
+    dimensions: int
+    max_tokens: int
+    """Tokens read of one text, special tokens included."""
+    query_prompt: str = ""
+    document_prompt: str = ""
+    backend: str = ""
+    """``onnxruntime float32``, ``sentence-transformers``, ``hashing``."""
+    source: str = ""
+    """``path``, ``hub cache``, ``offline extra``, ``hub download``, ``built in``."""
+    weights_sha256: str = ""
+    device: str = "cpu"
+
+
+class Embedder(Protocol):
+    """Turns texts into L2-normalised float32 vectors; queries and documents are different roles."""
+
+    @property
+    def info(self) -> EmbedderInfo:
+        """What this embedder is."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector of a question: float32 ``(dimensions,)``, L2 norm 1."""
+        ...
+
+    def embed_documents(
+        self, texts: Sequence[str], *, cancel: CancelToken | None = None
+    ) -> Vectors:
+        """Vectors of passages: float32 ``(len(texts), dimensions)``, rows L2 norm 1, same order.
+
+        Raises:
+            Cancelled: Soon after the token was set.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Answerers: a prompt becomes a stream of text."""

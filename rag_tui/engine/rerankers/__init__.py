@@ -1,0 +1,1 @@
+"""Rerankers: a query and a passage, read together, become one score."""

@@ -1,0 +1,1 @@
+"""Retrievers: a query becomes a ranking over the whole corpus."""

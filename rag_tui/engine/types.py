@@ -1,0 +1,275 @@
+"""The values that cross module borders: frozen, slotted, and without numpy.
+
+Everything here is plain data. A ranking is never changed after it was made: fusion and
+reranking make new ones. Vectors are passed as numpy arrays and documented where they appear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+Method = Literal["vector", "bm25", "hybrid", "reranked"]
+"""The name of one ranked list."""
+
+METHODS: tuple[Method, ...] = ("vector", "bm25", "hybrid", "reranked")
+"""All methods in the order in which they stand on screen."""
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+FileState = Literal["indexed", "partly", "skipped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """One heading of a document's outline."""
+
+    level: int
+    """1 for the document title down to 6."""
+    title: str
+    """The heading's text without its markup."""
+    start: int
+    """Character offset of the heading's first line in ``Document.text``."""
+    body_start: int
+    """Character offset just after the heading's last line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One loaded file. Offsets everywhere are character offsets into ``text``."""
+
+    doc_id: str
+    """Path relative to the corpus folder, with ``/``; undecodable name bytes stay surrogates."""
+    title: str
+    """First level-1 heading, else the front matter's title, else the file name."""
+    text: str
+    """The decoded file without its byte-order mark and with ``\\n`` line ends. Nothing else is
+    removed, so line numbers are those of the file on disk."""
+    sha256: str
+    """Hash of the file's bytes: decides whether the file has changed."""
+    headings: tuple[Heading, ...] = ()
+    body_start: int = 0
+    """Where the text proper begins: after front matter, if there is any."""
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """Front matter, keys and values as text."""
+    warnings: tuple[str, ...] = ()
+    """What was noticed while loading, e.g. front matter that is never closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One contiguous piece of a document: ``document.text[start:end] == text``, always."""
+
+    chunk_id: str
+    """Content-addressed: stable while this chunk's own text and document stay the same."""
+    doc_id: str
+    ordinal: int
+    """0-based position within its document."""
+    start: int
+    end: int
+    """Character offsets into the document's text, end-exclusive."""
+    text: str
+    heading_path: tuple[str, ...] = ()
+    """Document title and the headings above this chunk, outermost first."""
+    body_offset: int = 0
+    """Characters at the start of ``text`` that are heading lines ``heading_path`` already says."""
+    line_start: int = 1
+    line_end: int = 1
+    """1-based line numbers in the file, both inclusive, trailing blank lines not counted."""
+
+    @property
+    def context(self) -> str:
+        """``Title > Heading > Subheading``; empty when there is none."""
+        return " > ".join(self.heading_path)
+
+    @property
+    def body(self) -> str:
+        """The text without its own heading lines and surrounding blank space."""
+        return self.text[self.body_offset :].strip()
+
+    @property
+    def embedded_text(self) -> str:
+        """What embedder, BM25 and reranker read: context, blank line, body."""
+        return f"{self.context}\n\n{self.body}" if self.heading_path else self.body
+
+    @property
+    def label(self) -> str:
+        """A short name for lists: the innermost heading, else the document's id."""
+        return self.heading_path[-1] if self.heading_path else self.doc_id
+
+    @property
+    def location(self) -> str:
+        """``path:first-last`` with line numbers."""
+        return f"{self.doc_id}:{self.line_start}-{self.line_end}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file: every file that was looked at has exactly one of these."""
+
+    path: str
+    state: FileState
+    reason: str = ""
+    """Why it is not simply indexed; empty for ``indexed`` without remarks."""
+    n_chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreKind:
+    """What the numbers of one ranking mean. Scores of different kinds are never compared."""
+
+    name: str
+    """Short, for a column header: ``cosine``, ``BM25 lucene``, ``RRF k=60``, ``logit``."""
+    range: str
+    """In words: ``-1 to 1``, ``0 and up, no upper end``."""
+    note: str = ""
+    """Direction and caveats: ``higher is better; not a probability``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One row of a ranking."""
+
+    chunk_id: str
+    position: int
+    """Index of the chunk in the corpus order (``Index.chunks[position]``)."""
+    score: float
+    """Higher is better, in every ranking."""
+    rank: int
+    """1-based."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What one method says for one query. Immutable."""
+
+    method: Method
+    hits: tuple[Hit, ...]
+    """By rank; at most ``depth``. A chunk that does not match at all is absent."""
+    depth: int
+    """Candidates asked for; independent of how many rows are shown."""
+    score_kind: ScoreKind
+    elapsed_s: float = 0.0
+    params: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    note: str = ""
+    """Shown with the list, e.g. ``keyword only: the model is missing``."""
+
+    def rank_of(self, chunk_id: str) -> int | None:
+        """The 1-based rank of a chunk, or None when the list does not hold it."""
+        return next((hit.rank for hit in self.hits if hit.chunk_id == chunk_id), None)
+
+    def hit_of(self, chunk_id: str) -> Hit | None:
+        """The row of a chunk, or None when the list does not hold it."""
+        return next((hit for hit in self.hits if hit.chunk_id == chunk_id), None)
+
+
+BM25Variant = Literal["lucene", "okapi"]
+
+
+@dataclass(frozen=True, slots=True)
+class BM25Params:
+    """Knobs of the lexical scorer; may change on every query without re-indexing."""
+
+    variant: BM25Variant = "lucene"
+    k1: float = 1.5
+    b: float = 0.75
+    epsilon: float = 0.25
+    """Only ``okapi``: rank_bm25's floor for negative idf, as a share of the mean idf."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """Everything that decides the four lists for one question."""
+
+    query: str
+    top_k: int = 5
+    """Rows shown; never changes which candidates are fetched."""
+    depth: int = 50
+    """Candidates fetched per retriever."""
+    rrf_k: float = 60.0
+    rerank: bool = True
+    rerank_depth: int = 20
+    """How many rows of the hybrid list the reranker reads."""
+    bm25: BM25Params = BM25Params()
+    methods: tuple[Method, ...] = METHODS
+    """The lists wanted; what a wanted list needs is computed too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One numbered source of a prompt."""
+
+    number: int
+    """1-based, frozen for this prompt: ``[number]`` means this chunk for good."""
+    chunk_id: str
+    path: str
+    heading: str
+    text: str
+    """As it stands in the document; escaping happens when the prompt text is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The exact request text, and what it was made from."""
+
+    question: str
+    system: str
+    user: str
+    sources: tuple[Source, ...]
+    omitted: tuple[str, ...] = ()
+    """Chunk ids that were candidates and did not fit."""
+
+
+AnswerState = Literal[
+    "streaming",
+    "complete",
+    "not found",
+    "cut at the token limit",
+    "cut: context window full",
+    "refused by the model",
+    "ended early",
+    "empty answer",
+    "failed",
+    "cancelled",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One citation marker found in an answer."""
+
+    start: int
+    end: int
+    """Character span of the whole marker (``[1, 3]``) in the answer's text."""
+    numbers: tuple[int, ...]
+    """In the order written."""
+    unknown: tuple[int, ...] = ()
+    """Those of ``numbers`` that no source of the prompt has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, finished or not."""
+
+    text: str
+    state: AnswerState
+    answerer: str
+    """Who wrote it: a model's name, or ``extractive``."""
+    citations: tuple[Citation, ...] = ()
+    detail: str = ""
+    """For failed and cut answers: the reason and the fix."""
+    elapsed_s: float = 0.0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    @property
+    def cited(self) -> tuple[int, ...]:
+        """Existing source numbers that are cited, each once, ascending."""
+        return tuple(sorted({n for c in self.citations for n in c.numbers if n not in c.unknown}))
+
+    @property
+    def unknown(self) -> tuple[int, ...]:
+        """Cited numbers that no source has, each once, ascending."""
+        return tuple(sorted({n for c in self.citations for n in c.unknown}))

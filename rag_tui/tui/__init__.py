@@ -1,0 +1,1 @@
+"""The Textual front end: the only part of the package that imports textual."""

@@ -1,0 +1,1 @@
+"""Screens, one per mode, and modals."""
