@@ -52,7 +52,7 @@ class Index:
     vectors: Vectors | None
     """float32 ``(n_chunks, dimensions)``, rows L2 norm 1; None before embedding."""
     n_tokens: npt.NDArray[np.int32]
-    """int32 ``(n_chunks,)``: tokens of context + body + special tokens, by the model's tokenizer."""
+    """int32 ``(n_chunks,)``: tokens of context + body + special tokens."""
     reports: tuple[FileReport, ...]
     """One per file that was looked at, by path."""
 

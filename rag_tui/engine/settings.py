@@ -53,6 +53,6 @@ class EngineSettings:
 
     cache_dir: Path
     """Where indexes, embeddings and exported models are kept."""
-    chunking: ChunkingSettings = ChunkingSettings()
-    models: ModelSettings = ModelSettings()
+    chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
+    models: ModelSettings = field(default_factory=ModelSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)
