@@ -57,6 +57,11 @@ class Index:
     """One per file that was looked at, by path."""
 
     @cached_property
+    def chunk_ids(self) -> tuple[str, ...]:
+        """Chunk ids by position."""
+        return tuple(chunk.chunk_id for chunk in self.chunks)
+
+    @cached_property
     def position_of(self) -> dict[str, int]:
         """Chunk id to position."""
         return {chunk.chunk_id: i for i, chunk in enumerate(self.chunks)}

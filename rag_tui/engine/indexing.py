@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import filelock
+import numpy as np
+
+from rag_tui.engine.analysis import WORDS
+from rag_tui.engine.chunkers.headings import HeadingsChunker
+from rag_tui.engine.embedding_cache import EmbeddingCache
+from rag_tui.engine.errors import BadIndexError, CorpusError, ModelError
 from rag_tui.engine.events import CancelToken, Progress
-from rag_tui.engine.index import Index
+from rag_tui.engine.ids import text_hash
+from rag_tui.engine.index import Index, Manifest
+from rag_tui.engine.indexing_files import Reading, read_folder
 from rag_tui.engine.loading import Models
+from rag_tui.engine.retrievers.bm25 import BM25Postings
 from rag_tui.engine.settings import EngineSettings
+from rag_tui.engine.stores import local
+from rag_tui.engine.types import Chunk, FileReport
+
+if TYPE_CHECKING:
+    from rag_tui.engine.embedders.base import Embedder, Vectors
+
+_log = logging.getLogger("rag_tui.index")
+
+EMBED_GROUP = 32
+"""Texts embedded, and put into the cache, at a time: what a kill can cost at most."""
+_TICK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +57,11 @@ class IndexReady:
 
 def open_index(folder: Path, settings: EngineSettings) -> Index | None:
     """The folder's index as it lies on disk, or None when there is none that can be used."""
-    raise NotImplementedError
+    try:
+        return local.load(local.index_dir(settings.cache_dir, folder), folder)
+    except BadIndexError:
+        _log.warning("index not usable", exc_info=True)
+        return None
 
 
 def refresh_index(
@@ -42,5 +72,323 @@ def refresh_index(
     cancel: CancelToken | None = None,
     rebuild: bool = False,
 ) -> Iterator[Progress | IndexReady]:
-    """Bring the folder's index up to date and yield it; unchanged chunks cost no embedding."""
-    raise NotImplementedError
+    """Bring the folder's index up to date and yield it; unchanged chunks cost no embedding.
+
+    Yields progress at most every 0.1 s of work. When something has changed, a keyword-only index
+    comes first (``is_final`` False), then the complete one. Content hashes decide what has
+    changed, never time stamps.
+
+    Args:
+        folder: The corpus: a folder, or one file.
+        settings: Chunking, models and the cache folder.
+        models: The session's models; the embedder is loaded only if something must be embedded.
+        cancel: Polled between files and between groups of texts.
+        rebuild: Also replace an index that was made with another embedding model.
+
+    Raises:
+        CorpusError: When there is nothing that can be indexed; the old index stays.
+        BadIndexError: When the index was made with another model, or cannot be written.
+        Cancelled: Soon after the token was set; the old index stays in use.
+    """
+    token = cancel if cancel is not None else CancelToken()
+    notes: list[str] = []
+    directory = local.index_dir(settings.cache_dir, folder)
+    old = _open_noting(directory, folder, notes)
+    if old is not None and not rebuild:
+        _refuse_other_model(old, settings)
+
+    reading: Reading | None = None
+    for item in read_folder(folder, old, cancel=token):
+        if isinstance(item, Progress):
+            yield item
+        else:
+            reading = item
+    if reading is None or not reading.documents:
+        raise _nothing_to_index(folder, reading.reports if reading else ())
+
+    counter = models.token_counter()
+    chunker_fingerprint = settings.chunking.fingerprint(counter)
+    same_cut = old is not None and old.manifest.chunker_fingerprint == chunker_fingerprint
+    same_words = old is not None and old.manifest.analyzer_fingerprint == WORDS.fingerprint
+    if old is not None and not same_cut:
+        notes.append("The chunking settings have changed: all documents were cut again.")
+    unchanged = not (reading.added or reading.changed or reading.deleted)
+    if old is not None and unchanged and same_cut and same_words and not rebuild:
+        old = replace(old, reports=_merge_reports(reading.reports, old.chunks))
+        if old.vectors is not None:
+            yield IndexReady(old, is_final=True, notes=tuple(notes))
+            return
+
+    base = Index(
+        folder=folder,
+        manifest=_manifest(
+            folder, settings, chunker_fingerprint, WORDS.fingerprint, counter.limit
+        ),
+        documents=reading.documents,
+        chunks=(),
+        bm25=BM25Postings.build(()),
+        vectors=None,
+        n_tokens=np.zeros(0, np.int32),
+        reports=reading.reports,
+    )
+    cut: Index | None = None
+    for step in _cut(base, old if same_cut else None, reading, settings, models, token):
+        if isinstance(step, Progress):
+            yield step
+        else:
+            cut = step
+    if cut is None or not cut.chunks:
+        raise _nothing_to_index(folder, reading.reports)
+    ready = IndexReady(
+        cut,
+        is_final=False,
+        added=reading.added,
+        changed=reading.changed,
+        deleted=reading.deleted,
+        notes=tuple(notes),
+    )
+    yield ready
+    yield from _embed_and_save(ready, settings, models, directory, token, rebuild=rebuild)
+
+
+def _open_noting(directory: Path, folder: Path, notes: list[str]) -> Index | None:
+    try:
+        return local.load(directory, folder)
+    except BadIndexError as error:
+        _log.warning("index not usable", exc_info=True)
+        notes.append(f"{error.message} It was rebuilt from the files and the embedding cache.")
+        return None
+
+
+def _refuse_other_model(old: Index, settings: EngineSettings) -> None:
+    made_by, wanted = old.manifest.embedder_name, settings.models.embedder
+    if old.manifest.embedder_fingerprint and made_by != wanted:
+        raise BadIndexError(
+            f"The index of {old.folder} was made with {made_by} "
+            f"({old.manifest.dimensions} dimensions), but {wanted} is set.",
+            f"Run `rag-tui index {old.folder} --embedder {wanted}` to rebuild it with that model, "
+            f"or set models.embedder back to {made_by}.",
+        )
+
+
+def _nothing_to_index(folder: Path, reports: tuple[FileReport, ...]) -> CorpusError:
+    if not reports:
+        return CorpusError(
+            f"{folder} holds no files that can be indexed.",
+            "Put Markdown (.md, .mdx) or text (.txt) files there, or name another folder.",
+        )
+    shown = "; ".join(f"{report.path}: {report.reason}" for report in reports[:3])
+    more = f"; and {len(reports) - 3} more" if len(reports) > 3 else ""
+    return CorpusError(
+        f"None of the {len(reports)} files in {folder} could be indexed ({shown}{more}).",
+        "Put Markdown (.md, .mdx) or text (.txt) files with some text there.",
+    )
+
+
+def _manifest(
+    folder: Path, settings: EngineSettings, chunker: str, analyzer: str, limit: int | None
+) -> Manifest:
+    libraries = ("rag-tui-explorer", "numpy", "sentence-transformers", "onnxruntime", "tokenizers")
+    versions = {}
+    for name in libraries:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return Manifest(
+        folder=str(folder.resolve()),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        chunking=asdict(settings.chunking),
+        chunker_fingerprint=chunker,
+        analyzer_fingerprint=analyzer,
+        embedder_name=settings.models.embedder,
+        embedder_fingerprint="",
+        dimensions=0,
+        max_tokens=limit or 0,
+        versions=versions,
+    )
+
+
+def _cut(
+    base: Index,
+    old: Index | None,
+    reading: Reading,
+    settings: EngineSettings,
+    models: Models,
+    cancel: CancelToken,
+) -> Iterator[Progress | Index]:
+    """Cut what has changed, count tokens, make the postings."""
+    counter = models.token_counter()
+    chunker = HeadingsChunker(settings.chunking, counter)
+    kept: dict[str, list[tuple[Chunk, int]]] = {}
+    if old is not None:
+        for chunk, n in zip(old.chunks, old.n_tokens.tolist(), strict=True):
+            kept.setdefault(chunk.doc_id, []).append((chunk, n))
+    fresh = {*reading.added, *reading.changed}
+    chunks: list[Chunk] = []
+    n_tokens: list[int] = []
+    tick = time.monotonic()
+    for i, document in enumerate(base.documents):
+        cancel.check()
+        if document.doc_id in fresh or document.doc_id not in kept:
+            new = chunker.chunk(document)
+            chunks.extend(new)
+            counts = counter.count([chunk.embedded_text for chunk in new])
+            n_tokens.extend(n + counter.n_special for n in counts)
+        else:
+            chunks.extend(chunk for chunk, _ in kept[document.doc_id])
+            n_tokens.extend(n for _, n in kept[document.doc_id])
+        if time.monotonic() - tick > _TICK_S:
+            tick = time.monotonic()
+            yield Progress("chunk", i + 1, len(base.documents), document.doc_id)
+    yield Progress("bm25", 0, len(chunks))
+    tokens = []
+    for chunk in chunks:
+        cancel.check()
+        tokens.append(WORDS.tokens(chunk.embedded_text))
+    counts_array = np.asarray(n_tokens, np.int32)
+    counts_array.setflags(write=False)
+    yield replace(
+        base,
+        chunks=tuple(chunks),
+        bm25=BM25Postings.build(tokens),
+        n_tokens=counts_array,
+        reports=_merge_reports(base.reports, chunks),
+    )
+
+
+def _merge_reports(
+    reports: tuple[FileReport, ...], chunks: tuple[Chunk, ...] | list[Chunk]
+) -> tuple[FileReport, ...]:
+    """The reports with their chunk counts; a file that gave no chunk at all is not indexed."""
+    n_chunks: dict[str, int] = {}
+    for chunk in chunks:
+        n_chunks[chunk.doc_id] = n_chunks.get(chunk.doc_id, 0) + 1
+    merged = []
+    for report in reports:
+        n = n_chunks.get(report.path, 0)
+        if n == 0 and report.state in ("indexed", "partly"):
+            reason = report.reason or "no text below its headings"
+            merged.append(replace(report, state="skipped", reason=reason, n_chunks=0))
+        else:
+            merged.append(replace(report, n_chunks=n))
+    return tuple(merged)
+
+
+def _embed_and_save(
+    ready: IndexReady,
+    settings: EngineSettings,
+    models: Models,
+    directory: Path,
+    cancel: CancelToken,
+    *,
+    rebuild: bool,
+) -> Iterator[Progress | IndexReady]:
+    notes = list(ready.notes)
+    index = ready.index
+    lock = filelock.FileLock(directory / "lock")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        yield from _acquire(lock, cancel)
+    except OSError as error:
+        raise BadIndexError(
+            f"The index folder {directory} cannot be written: {error.strerror or error}.",
+            "Set RAG_TUI_CACHE_DIR to a folder that can be written.",
+        ) from error
+    try:
+        other = _open_noting(directory, index.folder, [])
+        if other is not None and not rebuild and _same_corpus(other, index):
+            # another process made this very index while this one was reading the files
+            yield replace(ready, index=other, is_final=True)
+            return
+        yield Progress("model", note=settings.models.embedder)
+        try:
+            embedder = models.embedder()
+        except ModelError as error:
+            notes.append(f"Keyword search only. {error.message} {error.hint}".strip())
+            local.save(index, directory)
+            yield replace(ready, index=index, is_final=True, notes=tuple(notes))
+            return
+        n_embedded = 0
+        vectors: Vectors | None = None
+        for item in _embed(index.chunks, embedder, settings.cache_dir, cancel):
+            if isinstance(item, Progress):
+                yield item
+            else:
+                vectors, n_embedded = item
+        info = embedder.info
+        complete = replace(
+            index,
+            vectors=vectors,
+            manifest=replace(
+                index.manifest,
+                embedder_fingerprint=info.fingerprint,
+                dimensions=info.dimensions,
+                max_tokens=info.max_tokens,
+                embedder=asdict(info),
+            ),
+        )
+        yield Progress("write", note=str(directory))
+        local.save(complete, directory)
+        yield replace(
+            ready, index=complete, is_final=True, n_embedded=n_embedded, notes=tuple(notes)
+        )
+    finally:
+        lock.release()
+
+
+def _acquire(lock: filelock.BaseFileLock, cancel: CancelToken) -> Iterator[Progress]:
+    """Wait for another process that is writing this index; the lock dies with its process."""
+    told = False
+    while True:
+        try:
+            lock.acquire(timeout=0 if not told else 0.2)
+        except filelock.Timeout:
+            cancel.check()
+            told = True
+            yield Progress("wait", note="another rag-tui is indexing this folder")
+        else:
+            return
+
+
+def _same_corpus(one: Index, two: Index) -> bool:
+    return (
+        one.vectors is not None
+        and one.manifest.chunker_fingerprint == two.manifest.chunker_fingerprint
+        and one.manifest.analyzer_fingerprint == two.manifest.analyzer_fingerprint
+        and one.manifest.embedder_name == two.manifest.embedder_name
+        and [(d.doc_id, d.sha256) for d in one.documents]
+        == [(d.doc_id, d.sha256) for d in two.documents]
+    )
+
+
+def _embed(
+    chunks: tuple[Chunk, ...], embedder: Embedder, cache_dir: Path, cancel: CancelToken
+) -> Iterator[Progress | tuple[Vectors, int]]:
+    """Vectors of all chunks, float32 ``(n, dim)``, and how many were not in the cache.
+
+    Missing texts are embedded longest first, so that the estimate of the time left errs on the
+    long side, and are put into the cache group by group: a kill loses one group.
+    """
+    fingerprint = embedder.info.fingerprint
+    hashes = [text_hash(chunk.embedded_text) for chunk in chunks]
+    text_of = dict(zip(hashes, (chunk.embedded_text for chunk in chunks), strict=True))
+    cache = EmbeddingCache(cache_dir / "embeddings.sqlite")
+    try:
+        known = cache.get_many(fingerprint, list(text_of))
+        missing = sorted(
+            (h for h in text_of if h not in known), key=lambda h: (-len(text_of[h]), h)
+        )
+        for start in range(0, len(missing), EMBED_GROUP):
+            yield Progress("embed", start, len(missing))
+            group = missing[start : start + EMBED_GROUP]
+            vectors = embedder.embed_documents([text_of[h] for h in group], cancel=cancel)
+            new = dict(zip(group, vectors, strict=True))
+            cache.put_many(fingerprint, new)
+            known.update(new)
+            cancel.check()
+    finally:
+        cache.close()
+    matrix = np.stack([known[h] for h in hashes]).astype(np.float32, copy=False)
+    matrix.setflags(write=False)
+    yield matrix, len(missing)

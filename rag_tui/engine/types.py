@@ -222,6 +222,9 @@ class Prompt:
     """Chunk ids that were candidates and did not fit."""
 
 
+NOT_FOUND = "I could not find this in the documents."
+"""The one sentence that means: the sources do not answer the question. Compared exactly."""
+
 AnswerState = Literal[
     "streaming",
     "complete",

@@ -34,6 +34,8 @@ class EmbedderInfo:
     """``path``, ``hub cache``, ``offline extra``, ``hub download``, ``built in``."""
     weights_sha256: str = ""
     device: str = "cpu"
+    note: str = ""
+    """What a user must know: a stand-in, no real model, why there is no fast path."""
 
 
 class Embedder(Protocol):

@@ -23,6 +23,8 @@ class RerankerInfo:
     source: str = ""
     weights_sha256: str = ""
     precision: str = "float32"
+    note: str = ""
+    """What a user must know: a stand-in, no real model, why there is no fast path."""
 
 
 class Reranker(Protocol):

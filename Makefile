@@ -1,0 +1,51 @@
+# Two commands do all the set-up:
+#   make run    opens the app on the demo corpus, with real models
+#   make test   lint, types, import contracts, and every test
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# A CPU build is enough; naming the version keeps pip from choosing a CUDA build of several GB.
+# For a GPU build: make run TORCH=torch
+TORCH ?= torch==2.13.0
+FOLDER ?=
+
+.PHONY: run test lint screenshots bench cold-start clean
+
+run: $(VENV)/.run
+	$(BIN)/rag-tui $(FOLDER)
+
+test: $(VENV)/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+lint: $(VENV)/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+screenshots: $(VENV)/.test
+	$(BIN)/python scripts/screenshots.py
+
+cold-start: $(VENV)/.test
+	$(BIN)/python scripts/cold_start.py
+
+$(VENV)/.torch:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "rag-tui needs Python 3.11 or newer; name one with: make run PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
+	touch $@
+
+$(VENV)/.run: $(VENV)/.torch pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[offline]"
+	touch $@
+
+$(VENV)/.test: $(VENV)/.torch pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	touch $@ $(VENV)/.run
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,1 @@
+"""The commands: every screen has a headless twin with the same numbers."""

@@ -1,0 +1,243 @@
+"""The typer commands. Heavy imports happen inside the commands, so that ``--help`` is quick.
+
+Exit codes: 0 done; 1 something failed (corpus, index, model, server); 2 wrong usage or settings;
+3 ``ask`` found no answer in the documents; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rag_tui import __version__
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_NOT_FOUND = 3
+EXIT_INTERRUPTED = 130
+
+EPILOG = (
+    "Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 ask found no answer; "
+    "130 interrupted. stdout is data, stderr is narration."
+)
+
+cli = typer.Typer(
+    name="rag-tui",
+    help="Debug retrieval in the terminal: vector, BM25, hybrid and reranked lists side by side. "
+    "`rag-tui FOLDER` opens the app; without a folder it opens the demo corpus.",
+    epilog=EPILOG,
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class MethodName(StrEnum):
+    """The four lists."""
+
+    vector = "vector"
+    bm25 = "bm25"
+    hybrid = "hybrid"
+    reranked = "reranked"
+
+
+FolderOption = Annotated[
+    Path | None, typer.Option("--folder", "-f", help="The corpus (default: the demo corpus).")
+]
+FolderArgument = Annotated[
+    Path | None, typer.Argument(help="The corpus: a folder or one file (default: the demo).")
+]
+EmbedderOption = Annotated[
+    str | None, typer.Option("--embedder", help="Embedding model: hub name or local folder.")
+]
+RerankerOption = Annotated[
+    str | None, typer.Option("--reranker", help="Cross-encoder: hub name or local folder.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; expected failures are told, never raised."""
+    import click
+
+    from rag_tui.engine.errors import RagTuiError, UsageError
+
+    try:
+        result = cli(args=arguments, prog_name="rag-tui", standalone_mode=False)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.UsageError as error:
+        if error.ctx is not None:
+            sys.stderr.write(f"{error.ctx.get_usage()}\n")
+        sys.stderr.write(f"error: {_shown(error.format_message())}\n")
+        return EXIT_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        sys.stderr.write("interrupted\n")
+        return EXIT_INTERRUPTED
+    except RagTuiError as error:
+        from rag_tui.cli.output import note_error
+
+        note_error(error)
+        return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
+    except BrokenPipeError:
+        # the reader (head, less) has gone: nothing more to say, and nothing to complain about
+        sys.stderr.close()
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def _shown(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
+def _version(value: bool) -> None:
+    if value:
+        sys.stdout.write(f"rag-tui {__version__}\n")
+        raise typer.Exit
+
+
+@cli.callback(invoke_without_command=True)
+def _main(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        from rag_tui.tui.run import run_app
+
+        raise typer.Exit(run_app(None))
+
+
+@cli.command("open")
+def open_(
+    folder: FolderArgument = None,
+    embedder: EmbedderOption = None,
+    reranker: RerankerOption = None,
+    theme: Annotated[str | None, typer.Option(help="Name of a theme.")] = None,
+) -> int:
+    """Open the app on a folder. `rag-tui FOLDER` is short for this."""
+    from rag_tui.tui.run import run_app
+
+    overrides = {"models.embedder": embedder, "models.reranker": reranker, "ui.theme": theme}
+    return run_app(str(folder) if folder is not None else None, overrides)
+
+
+@cli.command()
+def index(
+    folder: FolderArgument = None,
+    embedder: EmbedderOption = None,
+    size: Annotated[int | None, typer.Option(help="Longest chunk, in --unit.")] = None,
+    overlap: Annotated[int | None, typer.Option(help="Shared units of windows.")] = None,
+    unit: Annotated[str | None, typer.Option(help="tokens or words.")] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Index a folder, or bring its index up to date; unchanged chunks cost no embedding."""
+    from rag_tui.cli.commands import index_command
+
+    overrides = {
+        "models.embedder": embedder,
+        "chunking.size": size,
+        "chunking.overlap": overlap,
+        "chunking.unit": unit,
+    }
+    return index_command(folder, overrides, as_json=as_json)
+
+
+@cli.command()
+def search(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    folder: FolderOption = None,
+    method: Annotated[
+        list[MethodName] | None,
+        typer.Option("--method", "-m", help="Only these lists; may be given several times."),
+    ] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", help="Rows shown.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Candidates per retriever.")] = None,
+    rrf_k: Annotated[float | None, typer.Option(help="Constant of RRF.")] = None,
+    rerank_depth: Annotated[int | None, typer.Option(help="Rows the reranker reads.")] = None,
+    bm25: Annotated[str | None, typer.Option(help="lucene or okapi.")] = None,
+    k1: Annotated[float | None, typer.Option(help="BM25 k1.")] = None,
+    b: Annotated[float | None, typer.Option(help="BM25 b.")] = None,
+    embedder: EmbedderOption = None,
+    reranker: RerankerOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Ask one question and print the four lists side by side, or as JSON."""
+    from rag_tui.cli.commands import search_command
+
+    overrides: dict[str, Any] = {
+        "search.top_k": top_k,
+        "search.depth": depth,
+        "search.rrf_k": rrf_k,
+        "search.rerank_depth": rerank_depth,
+        "bm25.variant": bm25,
+        "bm25.k1": k1,
+        "bm25.b": b,
+        "models.embedder": embedder,
+        "models.reranker": reranker,
+    }
+    methods = [name.value for name in method] if method else []
+    return search_command(question, folder, overrides, methods, as_json=as_json)
+
+
+@cli.command()
+def chunks(
+    folder: FolderOption = None,
+    document: Annotated[
+        str | None, typer.Option("--document", "-d", help="Only this file of the corpus.")
+    ] = None,
+    embedder: EmbedderOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """List the chunks the index really holds, with spans and token counts."""
+    from rag_tui.cli.commands import chunks_command
+
+    return chunks_command(folder, {"models.embedder": embedder}, document, as_json=as_json)
+
+
+@cli.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    folder: FolderOption = None,
+    provider: Annotated[str | None, typer.Option(help="auto, claude or extractive.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model of the Messages API.")] = None,
+    sources: Annotated[int | None, typer.Option(help="Chunks put into the prompt.")] = None,
+    show_prompt: Annotated[
+        bool, typer.Option("--prompt", help="Print the exact prompt instead of asking.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Answer from the retrieved chunks, streamed, with its citations listed."""
+    from rag_tui.cli.commands import ask_command
+
+    overrides = {
+        "answer.provider": provider,
+        "answer.model": model,
+        "answer.n_sources": sources,
+    }
+    return ask_command(question, folder, overrides, show_prompt=show_prompt, as_json=as_json)
+
+
+@cli.command()
+def doctor(folder: FolderOption = None, as_json: JsonOption = False) -> int:
+    """Versions, models and where they are, checksums, index state, terminal, key or none."""
+    from rag_tui.cli.doctor import doctor_command
+
+    return doctor_command(folder, as_json=as_json)
+
+
+@cli.command()
+def locate(
+    what: Annotated[str, typer.Argument(help="cache, config, index, log or corpus.")],
+    folder: FolderOption = None,
+) -> int:
+    """Print where something is kept."""
+    from rag_tui.cli.commands import locate_command
+
+    return locate_command(what, folder)

@@ -1,0 +1,227 @@
+"""What the commands do; each returns its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, cast
+
+from rag_tui.cli.output import note, write_json, write_rich, write_text
+from rag_tui.cli.session import Session, open_session
+from rag_tui.cli.tables import chunk_json, chunks_table, search_json, search_table
+from rag_tui.config import bundled_corpus, cache_dir, load_settings, user_file
+from rag_tui.engine.answering import answer, make_answerer
+from rag_tui.engine.errors import UsageError
+from rag_tui.engine.events import StageResult
+from rag_tui.engine.prompting import build_prompt
+from rag_tui.engine.searching import check_request, search
+from rag_tui.engine.stores.local import index_dir
+from rag_tui.engine.types import METHODS, Answer, Chunk, Method, Prompt
+
+EXIT_FAILED = 1
+EXIT_NOT_FOUND = 3
+
+_PROBLEM = ("skipped", "failed", "partly")
+
+
+def index_command(folder: Path | None, overrides: Mapping[str, object], *, as_json: bool) -> int:
+    """``rag-tui index``: exit 1 when a file could not be read or no vectors could be made."""
+    session = open_session(folder, overrides, rebuild=True)
+    ready, index = session.ready, session.index
+    states: dict[str, int] = {}
+    for report in index.reports:
+        states[report.state] = states.get(report.state, 0) + 1
+    over = int((index.n_tokens > index.manifest.max_tokens).sum())
+    failed = states.get("failed", 0) > 0 or index.vectors is None
+    if as_json:
+        write_json(
+            {
+                "folder": str(session.folder),
+                "n_documents": len(index.documents),
+                "n_chunks": len(index.chunks),
+                "n_embedded": ready.n_embedded,
+                "n_over_limit": over,
+                "model": index.manifest.embedder_name,
+                "dimensions": index.manifest.dimensions,
+                "added": list(ready.added),
+                "changed": list(ready.changed),
+                "deleted": list(ready.deleted),
+                "states": states,
+                "files": [asdict(report) for report in index.reports],
+                "notes": list(ready.notes),
+            }
+        )
+        return EXIT_FAILED if failed else 0
+    for report in index.reports:
+        if report.state in _PROBLEM:
+            note(f"{report.state}: {report.path}: {report.reason}")
+    summary = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
+    write_text(
+        f"{session.folder}: {len(index.documents)} documents, {len(index.chunks)} chunks, "
+        f"{ready.n_embedded} embedded now ({index.manifest.embedder_name})"
+    )
+    write_text(
+        f"files: {summary}; new {len(ready.added)}, changed {len(ready.changed)}, "
+        f"deleted {len(ready.deleted)}"
+    )
+    if over:
+        note(
+            f"{over} chunks are longer than the {index.manifest.max_tokens} tokens the model reads"
+        )
+    return EXIT_FAILED if failed else 0
+
+
+def search_command(
+    question: str,
+    folder: Path | None,
+    overrides: Mapping[str, object],
+    methods: list[str],
+    *,
+    as_json: bool,
+) -> int:
+    """``rag-tui search``: exit 1 when a list that was asked for could not be made."""
+    settings = load_settings(folder, overrides)
+    wanted = cast("tuple[Method, ...]", tuple(m for m in METHODS if not methods or m in methods))
+    request = replace(settings.request(question), methods=wanted)
+    check_request(request)  # before minutes of indexing, not after
+    session = open_session(folder, overrides)
+    if request.top_k > len(session.index.chunks):
+        note(
+            f"top_k {request.top_k} is more than the {len(session.index.chunks)} chunks there are: "
+            "all that match are shown"
+        )
+    results = list(search(request, session.index, session.models))
+    results.sort(key=lambda result: METHODS.index(result.stage))
+    for result in results:
+        if result.error is not None:
+            note(f"{result.stage}: {result.error.message}")
+            if result.error.hint:
+                note(f"  {result.error.hint}")
+        elif result.ranking is not None and result.ranking.note:
+            note(f"{result.stage}: {result.ranking.note}")
+    if as_json:
+        write_json(search_json(request, session.index, results, str(session.folder)))
+    else:
+        write_rich(search_table(request, session.index, results))
+    return EXIT_FAILED if any(result.error for result in results) else 0
+
+
+def chunks_command(
+    folder: Path | None, overrides: Mapping[str, object], document: str | None, *, as_json: bool
+) -> int:
+    """``rag-tui chunks``."""
+    session = open_session(folder, overrides)
+    index = session.index
+    if document is not None and document not in index.document_of:
+        known = ", ".join(list(index.document_of)[:5])
+        raise UsageError(
+            f"{document} is not a document of this index.", f"There are {known} and so on."
+        )
+    positions = [
+        i for i, chunk in enumerate(index.chunks) if document is None or chunk.doc_id == document
+    ]
+    if as_json:
+        write_json([chunk_json(position, index) for position in positions])
+    else:
+        write_rich(chunks_table(index, positions))
+    return 0
+
+
+def retrieve_for_answer(session: Session, question: str) -> list[Chunk]:
+    """The chunks a prompt is made of: the best list there is, reranked before hybrid."""
+    n_sources = session.settings.answer.n_sources
+    request = session.settings.request(question)
+    request = replace(
+        request,
+        depth=max(request.depth, n_sources),
+        rerank_depth=max(request.rerank_depth, n_sources),
+    )
+    results: dict[str, StageResult] = {}
+    for result in search(request, session.index, session.models):
+        results[result.stage] = result
+        if result.error is not None:
+            note(f"{result.stage}: {result.error.message}")
+    for method in ("reranked", "hybrid"):
+        ranking = results[method].ranking if method in results else None
+        if ranking is not None:
+            return [session.index.chunks[hit.position] for hit in ranking.hits[:n_sources]]
+    return []
+
+
+def ask_command(
+    question: str,
+    folder: Path | None,
+    overrides: Mapping[str, object],
+    *,
+    show_prompt: bool,
+    as_json: bool,
+) -> int:
+    """``rag-tui ask``: exit 3 for not found, 1 for a failed or incomplete answer."""
+    check_request(load_settings(folder, overrides).request(question))
+    session = open_session(folder, overrides)
+    chunks = retrieve_for_answer(session, question)
+    prompt = build_prompt(question, chunks, max_sources=session.settings.answer.n_sources)
+    if show_prompt:
+        if as_json:
+            write_json(asdict(prompt))
+        else:
+            write_text(f"{prompt.system}\n\n{prompt.user}")
+        return 0
+    final = asyncio.run(_stream(prompt, session, echo=not as_json))
+    if as_json:
+        write_json({**asdict(final), "cited": list(final.cited), "sources": _sources(prompt)})
+    else:
+        _write_sources(prompt, final)
+    if final.state == "not found":
+        return EXIT_NOT_FOUND
+    return 0 if final.state == "complete" else EXIT_FAILED
+
+
+async def _stream(prompt: Prompt, session: Session, *, echo: bool) -> Answer:
+    answerer = make_answerer(session.settings.engine.answer, session.models, os.environ)
+    written = 0
+    final = Answer("", "empty answer", answerer.name)
+    async for final in answer(prompt, answerer):
+        if echo and len(final.text) > written:
+            write_text(final.text[written:], end="")
+            written = len(final.text)
+    if echo:
+        write_text("")
+    return final
+
+
+def _write_sources(prompt: Prompt, final: Answer) -> None:
+    for source in prompt.sources:
+        if source.number in final.cited:
+            write_text(f"[{source.number}] {source.path} · {source.heading}")
+    for number in final.unknown:
+        write_text(f"[{number}] does not exist: the prompt had {len(prompt.sources)} sources")
+    if final.state == "complete" and not final.citations:
+        note("the answer cites no source")
+    if final.state not in ("complete", "not found"):
+        note(f"the answer is not complete: {final.state}. {final.detail}".strip())
+    elif final.detail:
+        note(final.detail)
+
+
+def _sources(prompt: Prompt) -> list[dict[str, Any]]:
+    return [asdict(source) for source in prompt.sources]
+
+
+def locate_command(what: str, folder: Path | None) -> int:
+    """``rag-tui locate``."""
+    corpus = folder if folder is not None else bundled_corpus()
+    places = {
+        "cache": cache_dir(),
+        "config": user_file(),
+        "corpus": corpus,
+        "index": index_dir(cache_dir(), corpus),
+        "log": cache_dir() / "rag-tui.log",
+    }
+    if what not in places:
+        raise UsageError(f"{what} is not something to locate.", f"One of: {', '.join(places)}.")
+    write_text(str(places[what]))
+    return 0

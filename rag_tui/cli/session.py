@@ -1,0 +1,59 @@
+"""What every command begins with: a folder, its settings, its models, its fresh index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_tui.cli.output import narrated, note
+from rag_tui.config import Settings, bundled_corpus, load_settings
+from rag_tui.engine.errors import BadIndexError
+from rag_tui.engine.events import Progress
+from rag_tui.engine.index import Index
+from rag_tui.engine.indexing import IndexReady, refresh_index
+from rag_tui.engine.indexing_files import check_folder
+from rag_tui.engine.loading import Models
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One folder, opened."""
+
+    folder: Path
+    settings: Settings
+    models: Models
+    ready: IndexReady
+
+    @property
+    def index(self) -> Index:
+        """The index, up to date."""
+        return self.ready.index
+
+
+def open_session(
+    folder: Path | None,
+    overrides: Mapping[str, object],
+    *,
+    rebuild: bool = False,
+    report: Callable[[Progress], None] | None = None,
+) -> Session:
+    """Settings, models and an index that is up to date, made or refreshed if need be."""
+    path = (folder if folder is not None else bundled_corpus()).expanduser()
+    check_folder(path)
+    settings = load_settings(path, overrides)
+    engine = settings.engine
+    ready: IndexReady | None = None
+    with narrated() as show:
+        tell = report or show
+        models = Models(engine.models, engine.cache_dir, report=tell)
+        for item in refresh_index(path, engine, models, rebuild=rebuild):
+            if isinstance(item, Progress):
+                tell(item)
+            else:
+                ready = item
+    if ready is None:
+        raise BadIndexError(f"Indexing {path} ended without an index.", "Run it again.")
+    for remark in ready.notes:
+        note(remark)
+    return Session(path, settings, models, ready)

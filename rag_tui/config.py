@@ -1,0 +1,302 @@
+"""One validated settings tree: defaults < user file < project file < environment < flags.
+
+Every value that is refused is named with where it stands, the rule and the fix.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from rag_tui.engine.chunkers.base import ChunkingSettings
+from rag_tui.engine.errors import UsageError
+from rag_tui.engine.settings import (
+    DEFAULT_ANSWER_MODEL,
+    DEFAULT_EMBEDDER,
+    DEFAULT_RERANKER,
+    AnswerSettings,
+    EngineSettings,
+    ModelSettings,
+)
+from rag_tui.engine.types import BM25Params, SearchRequest
+
+PROJECT_FILE = "rag-tui.toml"
+ENV_PREFIX = "RAG_TUI_"
+CACHE_ENV = "RAG_TUI_CACHE_DIR"
+CONFIG_ENV = "RAG_TUI_CONFIG"
+
+_NOT_IN_PROJECT = {("answer", "base_url"), ("answer", "provider"), ("models", "allow_download")}
+"""A folder of documents may come from anywhere: it must not decide where a key is sent."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ChunkingSection(_Section):
+    """``[chunking]``: how documents are cut."""
+
+    strategy: Literal["headings"] = "headings"
+    """``headings``: one chunk per section, long sections in windows."""
+    size: int = Field(default=256, ge=1)
+    """Longest chunk in ``unit``; in tokens, context and special tokens included."""
+    overlap: int = Field(default=32, ge=0)
+    """Units that neighbouring windows of one long section share."""
+    unit: Literal["tokens", "words"] = "tokens"
+    """``tokens`` of the embedding model, or ``words``."""
+
+    @model_validator(mode="after")
+    def _overlap_below_size(self) -> ChunkingSection:
+        if self.overlap >= self.size:
+            raise ValueError(
+                f"overlap must be smaller than size (got overlap {self.overlap} >= "
+                f"size {self.size})"
+            )
+        return self
+
+
+class ModelsSection(_Section):
+    """``[models]``: which models, and how they may be found."""
+
+    embedder: str = DEFAULT_EMBEDDER
+    """A name on the hub, a local folder, or ``hashing`` (no real model)."""
+    reranker: str = DEFAULT_RERANKER
+    """A name on the hub or a local folder."""
+    backend: Literal["auto", "onnx", "sentence-transformers"] = "auto"
+    """``auto`` takes the verified float32 export when there is one."""
+    device: str = "cpu"
+    """For sentence-transformers: ``cpu``, ``cuda``, ``mps`` or ``auto``."""
+    allow_download: bool = True
+    """Whether a model that is not on this machine may be fetched. Not in project files."""
+
+
+class SearchSection(_Section):
+    """``[search]``: rows and candidates."""
+
+    top_k: int = Field(default=5, ge=1)
+    """Rows shown."""
+    depth: int = Field(default=50, ge=1)
+    """Candidates fetched per retriever; never less than top_k."""
+    rrf_k: float = Field(default=60.0, ge=0, allow_inf_nan=False)
+    """The constant of reciprocal rank fusion."""
+    rerank: bool = True
+    """Whether the cross-encoder runs."""
+    rerank_depth: int = Field(default=20, ge=1)
+    """How many rows of the hybrid list it reads."""
+
+    @model_validator(mode="after")
+    def _depth_holds_top_k(self) -> SearchSection:
+        if self.top_k > self.depth:
+            raise ValueError(
+                f"top_k must not be larger than depth (got top_k {self.top_k} > depth {self.depth})"
+            )
+        return self
+
+
+class BM25Section(_Section):
+    """``[bm25]``: the lexical scorer."""
+
+    variant: Literal["lucene", "okapi"] = "lucene"
+    """``lucene``: idf always positive. ``okapi``: as rank_bm25, with its epsilon floor."""
+    k1: float = Field(default=1.5, ge=0, allow_inf_nan=False)
+    """How soon more of the same word stops counting."""
+    b: float = Field(default=0.75, ge=0, le=1)
+    """How much long chunks are held back: 0 not at all, 1 fully."""
+
+
+class AnswerSection(_Section):
+    """``[answer]``: who answers. The key is only ever read from the environment."""
+
+    provider: Literal["auto", "claude", "extractive"] = "auto"
+    """``auto``: claude when a key or base URL is there. Not in project files."""
+    model: str = DEFAULT_ANSWER_MODEL
+    """Model name sent to the Messages API."""
+    max_tokens: int = Field(default=1024, ge=1)
+    """Longest answer."""
+    base_url: str = ""
+    """Another server that speaks the Messages API. Not in project files."""
+    timeout_s: float = Field(default=60.0, gt=0, allow_inf_nan=False)
+    """Seconds to wait for the server."""
+    n_sources: int = Field(default=5, ge=1)
+    """Chunks put into the prompt; independent of top_k."""
+
+
+class UiSection(_Section):
+    """``[ui]``: the app."""
+
+    theme: str = "textual-dark"
+    """Any theme of the command palette."""
+    search_as_you_type: bool = False
+    """Search after a short pause in typing instead of on enter."""
+    keys: dict[str, str] = Field(default_factory=dict)
+    """``binding-id = "key,other key"``; the ids stand in the help (``?``)."""
+
+
+class Settings(_Section):
+    """All settings. Field docs are user documentation: the README's table is held to them."""
+
+    chunking: ChunkingSection = Field(default_factory=ChunkingSection)
+    models: ModelsSection = Field(default_factory=ModelsSection)
+    search: SearchSection = Field(default_factory=SearchSection)
+    bm25: BM25Section = Field(default_factory=BM25Section)
+    answer: AnswerSection = Field(default_factory=AnswerSection)
+    ui: UiSection = Field(default_factory=UiSection)
+
+    @property
+    def engine(self) -> EngineSettings:
+        """The part the engine reads."""
+        return EngineSettings(
+            cache_dir=cache_dir(),
+            chunking=ChunkingSettings(**self.chunking.model_dump()),
+            models=ModelSettings(**self.models.model_dump()),
+            answer=AnswerSettings(**self.answer.model_dump()),
+        )
+
+    def request(self, query: str) -> SearchRequest:
+        """A search with these settings."""
+        return SearchRequest(
+            query=query, **self.search.model_dump(), bm25=BM25Params(**self.bm25.model_dump())
+        )
+
+
+def cache_dir() -> Path:
+    """Indexes, embeddings and exported models: ``RAG_TUI_CACHE_DIR``, else the user's cache."""
+    override = os.environ.get(CACHE_ENV)
+    return Path(override).expanduser() if override else platformdirs.user_cache_path("rag-tui")
+
+
+def user_file() -> Path:
+    """The user's settings: ``RAG_TUI_CONFIG``, else ``config.toml`` in the config folder."""
+    override = os.environ.get(CONFIG_ENV)
+    if override:
+        return Path(override).expanduser()
+    return platformdirs.user_config_path("rag-tui") / "config.toml"
+
+
+def bundled_corpus() -> Path:
+    """The demo corpus: inside the installed package, or beside it in a checkout."""
+    inside = Path(__file__).parent / "corpus"
+    return inside if inside.is_dir() else Path(__file__).parent.parent / "corpus"
+
+
+def load_settings(
+    folder: Path | None = None, overrides: Mapping[str, object] | None = None
+) -> Settings:
+    """The settings in force for a folder.
+
+    Args:
+        folder: The corpus; its ``rag-tui.toml`` is read if there is one.
+        overrides: ``"section.key": value``, from flags; None values are left out.
+
+    Raises:
+        UsageError: Naming the file or variable, the value, the rule and the fix.
+    """
+    layers: list[tuple[str, dict[str, Any]]] = []
+    path = user_file()
+    if path.is_file():
+        layers.append((str(path), _read_toml(path)))
+    elif os.environ.get(CONFIG_ENV):
+        raise UsageError(f"{CONFIG_ENV} names {path}, which is not a file.", "Correct or unset it.")
+    if folder is not None:
+        base = folder if folder.is_dir() else folder.parent
+        project = base / PROJECT_FILE
+        if project.is_file():
+            values = _read_toml(project)
+            _refuse_foreign_keys(project, values)
+            layers.append((str(project), values))
+    layers.append(("the environment", _from_environment()))
+    layers.append(("the command line", _nested(overrides or {})))
+    merged: dict[str, Any] = {}
+    origin: dict[tuple[str, ...], str] = {}
+    for name, values in layers:
+        _merge(merged, values, origin, name, ())
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        raise _readable(error, origin) from error
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not valid TOML: {error}.", "Mend that line.") from error
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}.", "Check its rights."
+        ) from error
+
+
+def _refuse_foreign_keys(path: Path, values: Mapping[str, Any]) -> None:
+    for section, key in sorted(_NOT_IN_PROJECT):
+        table = values.get(section)
+        if isinstance(table, dict) and key in table:
+            raise UsageError(
+                f"{path} sets {section}.{key}, which a folder of documents may not decide.",
+                f"Set it in {user_file()}, or as {ENV_PREFIX}{section.upper()}__{key.upper()}.",
+            )
+
+
+def _from_environment() -> dict[str, Any]:
+    flat = {}
+    for name, value in os.environ.items():
+        section, double, key = name.removeprefix(ENV_PREFIX).partition("__")
+        if name.startswith(ENV_PREFIX) and double:
+            flat[f"{section.lower()}.{key.lower()}"] = value
+    return _nested(flat)
+
+
+def _nested(flat: Mapping[str, object]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for name, value in flat.items():
+        if value is not None:
+            section, _, key = name.partition(".")
+            tree.setdefault(section, {})[key] = value
+    return tree
+
+
+def _merge(
+    into: dict[str, Any],
+    values: Mapping[str, Any],
+    origin: dict[tuple[str, ...], str],
+    name: str,
+    path: tuple[str, ...],
+) -> None:
+    for key, value in values.items():
+        here = (*path, key)
+        if isinstance(value, dict) and isinstance(into.get(key, {}), dict):
+            into.setdefault(key, {})
+            origin.setdefault(here, name)
+            _merge(into[key], value, origin, name, here)
+        else:
+            into[key] = value
+            origin[here] = name
+
+
+def _readable(error: ValidationError, origin: Mapping[tuple[str, ...], str]) -> UsageError:
+    first = error.errors(include_url=False)[0]
+    path = tuple(str(part) for part in first["loc"])
+    where = origin.get(path) or origin.get(path[:1]) or "the settings"
+    name = ".".join(path)
+    if first["type"] == "extra_forbidden":
+        section = Settings.model_fields if len(path) == 1 else _fields_of(path[0])
+        return UsageError(
+            f"{name} (in {where}) is not a setting.", f"There are: {', '.join(section)}."
+        )
+    rule = first["msg"].removeprefix("Value error, ")
+    value = first["input"]
+    shown = "" if isinstance(value, dict | BaseModel) else f" (got {value!r})"
+    return UsageError(f"{name} (in {where}): {rule}{shown}.", "Correct it, or remove it.")
+
+
+def _fields_of(section: str) -> list[str]:
+    model = Settings.model_fields[section].annotation
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        return list(model.model_fields)
+    return []

@@ -1,0 +1,139 @@
+"""Units of a text that windows are made of, and how good it is to cut before each."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from rag_tui.engine.chunkers.windows import ANYWHERE, BREAK, FORBIDDEN, WORD
+
+PUNCTUATION, SENTENCE, LINE, PARAGRAPH = ANYWHERE + 1, BREAK, BREAK + 1, BREAK + 2
+
+LONGEST_UNIT = 64
+"""Characters; a longer run (a minified file, a key) counts as many units."""
+
+# Scripts written without spaces: every character is a word of its own.
+_SPACELESS = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_WORD_UNIT = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]+")
+_SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
+
+_CLOSING = "\"')]}”’»*_"
+_FULL_STOPS = ".!?…"
+_SPACELESS_STOPS = "。！？｡"
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Character spans of the words of a text, ascending.
+
+    A word is a run without blank space; of scripts written without spaces, one character. Runs
+    longer than `LONGEST_UNIT` are several words.
+    """
+    return [
+        (at, min(at + LONGEST_UNIT, match.end()))
+        for match in _WORD_UNIT.finditer(text)
+        for at in range(match.start(), match.end(), LONGEST_UNIT)
+    ]
+
+
+def split_long(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans of which none is longer than `LONGEST_UNIT`: longer ones become single characters.
+
+    A tokenizer may give one token (unknown) for a run of any length, whose parts, once cut,
+    may be many tokens: one a character is the most.
+    """
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        if end - start <= LONGEST_UNIT:
+            found.append((start, end))
+        else:
+            found.extend((at, at + 1) for at in range(start, end))
+    return found
+
+
+def cut_strengths(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:
+    """For each unit, how good it is to cut just before it: the scale of `windows`."""
+    strengths = [PARAGRAPH]
+    for (before, previous_end), (start, _) in pairwise(spans):
+        if start <= before:
+            strengths.append(FORBIDDEN)
+        elif start <= previous_end:
+            strengths.append(_strength_between(text, start))
+        else:
+            gap = text[previous_end:start]
+            strengths.append(_strength_of_gap(text, previous_end, start, gap))
+    return strengths[: len(spans)]
+
+
+def is_inside_character(text: str, at: int) -> bool:
+    """Whether cutting here would tear what a reader sees as one character.
+
+    Combining marks, variation selectors, skin tones, joined emoji, flags, decomposed Hangul
+    and surrogate pairs stay whole; an approximation of Unicode's UAX #29 without its tables.
+    """
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    if after < "\u0300" and before != "\u200d":
+        return False
+    return (
+        before == "\u200d"
+        or after == "\u200d"
+        or unicodedata.category(after)[0] == "M"
+        or "\U0001f3fb" <= after <= "\U0001f3ff"
+        or "\U000e0020" <= after <= "\U000e007f"
+        or "\u1160" <= after <= "\u11ff"
+        or ("\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff")
+        or (_is_flag_letter(after) and _n_flag_letters_before(text, at) % 2 == 1)
+    )
+
+
+def _strength_of_gap(text: str, gap_start: int, at: int, gap: str) -> int:
+    if not gap.isspace():
+        # Characters that belong to no token, e.g. emoji joiners.
+        inside = is_inside_character(text, at)
+        spaced = at > 0 and text[at - 1].isspace()
+        return FORBIDDEN if inside else WORD if spaced else PUNCTUATION
+    n_lines = gap.count("\n")
+    if n_lines > 1:
+        return PARAGRAPH
+    if n_lines == 1:
+        return LINE
+    return SENTENCE if _ends_sentence(text, gap_start, at) else WORD
+
+
+def _strength_between(text: str, at: int) -> int:
+    before, after = text[at - 1], text[at]
+    if is_inside_character(text, at):
+        return FORBIDDEN
+    if before in _SPACELESS_STOPS:
+        return SENTENCE
+    if _SPACELESS_CHARACTER.match(before) or _SPACELESS_CHARACTER.match(after):
+        return WORD
+    is_in_word = (before.isalnum() or before == "_") and (after.isalnum() or after == "_")
+    return ANYWHERE if is_in_word else PUNCTUATION
+
+
+def _ends_sentence(text: str, end: int, next_start: int) -> bool:
+    """Whether the text before a space ends a sentence: ``v2.1`` and ``e.g. on`` do not."""
+    last = end - 1
+    while last > 0 and text[last] in _CLOSING and end - last < 4:
+        last -= 1
+    if text[last] in _SPACELESS_STOPS:
+        return True
+    return text[last] in _FULL_STOPS and not text[next_start].islower()
+
+
+def _is_flag_letter(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _n_flag_letters_before(text: str, at: int) -> int:
+    count = 0
+    # Bounded: a file of nothing but flags must not take quadratic time.
+    while count < 64 and at - count > 0 and _is_flag_letter(text[at - count - 1]):
+        count += 1
+    return count

@@ -1,0 +1,129 @@
+"""Embedding with sentence-transformers: any model it can load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rag_tui.engine.embedders.base import EmbedderInfo
+from rag_tui.engine.embedders.profile import EmbedderProfile
+from rag_tui.engine.embedders.unit import unit_rows
+from rag_tui.engine.errors import ModelError
+from rag_tui.engine.events import CancelToken
+from rag_tui.engine.models import ModelFiles
+from rag_tui.engine.onnx_session import bulk_threads
+from rag_tui.engine.quiet import quiet_transformers, quietly
+from rag_tui.engine.tokenizing import without_surrogates
+
+if TYPE_CHECKING:
+    from rag_tui.engine.embedders.base import Vectors
+
+_SLICE = 8
+"""Texts between two looks at the cancel token; a slice of long texts takes some 100 ms."""
+
+
+class SentenceTransformerEmbedder:
+    """Queries through ``encode_query``, passages through ``encode_document``.
+
+    Args:
+        files: The model's files, weights hashed.
+        profile: What the folder says about itself.
+        device: ``cpu``, ``cuda``, ``mps``; ``auto`` lets the library choose.
+
+    Raises:
+        ModelError: When the library cannot load the folder.
+    """
+
+    def __init__(self, files: ModelFiles, profile: EmbedderProfile, *, device: str = "cpu") -> None:
+        self._lock = Lock()  # a fast tokenizer must not be used by two threads at once
+        with quietly():
+            self.model = _load(files, device)
+            if profile.max_tokens:
+                self.model.max_seq_length = profile.max_tokens
+        self._profile = profile
+        info = EmbedderInfo(
+            name=files.asked_for,
+            fingerprint=profile.fingerprint(files.sha256),
+            dimensions=0,
+            max_tokens=profile.max_tokens,
+            query_prompt=profile.query_prompt,
+            document_prompt=profile.document_prompt,
+            backend="sentence-transformers",
+            source=files.source,
+            weights_sha256=files.sha256,
+            device=str(self.model.device),
+            note=files.note,
+        )
+        # Asked of a real vector: the library's own answer may be None for some modules.
+        self._info = replace(info, dimensions=int(self._encode(["a"], is_query=False).shape[1]))
+
+    @property
+    def info(self) -> EmbedderInfo:
+        """What this embedder is."""
+        return self._info
+
+    def add_note(self, note: str) -> None:
+        """State something about this embedder in its info."""
+        self._info = replace(self._info, note="; ".join(filter(None, (self._info.note, note))))
+
+    def embed_query(self, text: str) -> Vectors:
+        """float32 ``(dimensions,)``, L2 norm 1, with the model's query prompt."""
+        row: Vectors = unit_rows(
+            self._encode([text], is_query=True), [text], model=self._info.name
+        )[0]
+        return row
+
+    def embed_documents(
+        self, texts: Sequence[str], *, cancel: CancelToken | None = None
+    ) -> Vectors:
+        """float32 ``(len(texts), dimensions)``, with the model's document prompt, same order."""
+        raw = np.empty((len(texts), self._info.dimensions), dtype=np.float32)
+        # Texts of like length together: padding costs as much as text.
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
+        for start in range(0, len(order), _SLICE):
+            if cancel is not None:
+                cancel.check()
+            rows = order[start : start + _SLICE]
+            raw[rows] = self._encode([texts[i] for i in rows], is_query=False)
+        return unit_rows(raw, texts, model=self._info.name)
+
+    def _encode(self, texts: Sequence[str], *, is_query: bool) -> Any:
+        encode = self.model.encode_query if is_query else self.model.encode_document
+        prompt = self._profile.query_prompt if is_query else self._profile.document_prompt
+        with self._lock, quietly():
+            return encode(
+                [without_surrogates(text) for text in texts],
+                # Given in words: the library itself overlooks prompts named "passage".
+                prompt=prompt,
+                batch_size=_SLICE,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
+
+
+def _load(files: ModelFiles, device: str) -> Any:
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        quiet_transformers()
+        if device == "cpu":
+            torch.set_num_threads(bulk_threads())
+        return SentenceTransformer(
+            str(files.folder),
+            device=None if device == "auto" else device,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"dtype": "float32"},
+        )
+    except Exception as error:  # every model library raises its own
+        raise ModelError(
+            f"{files.asked_for} cannot be loaded from {files.folder}: "
+            f"{type(error).__name__}: {error}",
+            "Check that it is a sentence-transformers model, and models.device.",
+        ) from error

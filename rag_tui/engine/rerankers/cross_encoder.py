@@ -1,0 +1,103 @@
+"""Reranking with sentence-transformers' CrossEncoder: any cross-encoder it can load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+from rag_tui.engine.errors import ModelError
+from rag_tui.engine.events import CancelToken
+from rag_tui.engine.models import ModelFiles
+from rag_tui.engine.onnx_session import bulk_threads
+from rag_tui.engine.quiet import quiet_transformers, quietly
+from rag_tui.engine.rerankers.base import RerankerInfo
+from rag_tui.engine.rerankers.scores import finite_score
+from rag_tui.engine.tokenizing import without_surrogates
+
+
+class CrossEncoderReranker:
+    """Raw logits of a cross-encoder with one output.
+
+    Args:
+        files: The model's files, weights hashed.
+        info: What this reranker is.
+        device: ``cpu``, ``cuda``, ``mps``; ``auto`` lets the library choose.
+
+    Raises:
+        ModelError: When the library cannot load the folder or it gives several scores.
+    """
+
+    def __init__(self, files: ModelFiles, info: RerankerInfo, *, device: str = "cpu") -> None:
+        self._lock = Lock()  # a fast tokenizer must not be used by two threads at once
+        with quietly():
+            self.model = _load(files, device, info.max_tokens)
+        self._info = replace(info, backend=f"sentence-transformers on {self.model.device}")
+        labels = int(self.model.num_labels)
+        if labels != 1:
+            raise ModelError(
+                f"{files.asked_for} is not a reranker: it gives {labels} scores a pair, not one",
+                "Choose a cross-encoder with one output, such as "
+                "cross-encoder/ms-marco-MiniLM-L6-v2.",
+            )
+
+    @property
+    def info(self) -> RerankerInfo:
+        """What this reranker is."""
+        return self._info
+
+    def add_note(self, note: str) -> None:
+        """State something about this reranker in its info."""
+        self._info = replace(self._info, note="; ".join(filter(None, (self._info.note, note))))
+
+    def score(
+        self, query: str, passages: Sequence[str], *, cancel: CancelToken | None = None
+    ) -> Iterator[float]:
+        """One logit per passage, in the given order, each as soon as it is known.
+
+        Pairs run one by one: padding would make a score depend on the other passages.
+        """
+        question = without_surrogates(query)
+        for passage in passages:
+            if cancel is not None:
+                cancel.check()
+            score = self._predict(question, without_surrogates(passage))
+            yield finite_score(score, passage, model=self._info.name)
+
+    def _predict(self, question: str, passage: str) -> float:
+        import torch
+
+        with self._lock, quietly():
+            scores: Any = self.model.predict(
+                [(question, passage)],
+                # The library's default, a sigmoid, is saturated where it matters.
+                activation_fn=torch.nn.Identity(),
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
+        return float(scores[0])
+
+
+def _load(files: ModelFiles, device: str, max_tokens: int) -> Any:
+    try:
+        import torch
+        from sentence_transformers import CrossEncoder
+
+        quiet_transformers()
+        if device == "cpu":
+            torch.set_num_threads(bulk_threads())
+        return CrossEncoder(
+            str(files.folder),
+            device=None if device == "auto" else device,
+            max_length=max_tokens,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"dtype": "float32"},
+        )
+    except Exception as error:  # every model library raises its own
+        raise ModelError(
+            f"{files.asked_for} cannot be loaded from {files.folder}: "
+            f"{type(error).__name__}: {error}",
+            "Check that it is a cross-encoder, and models.device.",
+        ) from error

@@ -1,0 +1,110 @@
+"""Choosing and loading a reranker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rag_tui.engine.errors import ModelError
+from rag_tui.engine.events import Progress
+from rag_tui.engine.ids import fingerprint
+from rag_tui.engine.models import ModelFiles
+from rag_tui.engine.onnx_export import EXPORTABLE, ExportRefused
+from rag_tui.engine.rerankers.base import Reranker, RerankerInfo
+from rag_tui.engine.rerankers.cross_encoder import CrossEncoderReranker
+from rag_tui.engine.rerankers.export import export_reranker, open_export
+from rag_tui.engine.rerankers.onnx import OnnxReranker
+from rag_tui.engine.rerankers.scores import logit_kind
+from rag_tui.engine.settings import ModelSettings
+
+_DEFAULT_MAX_TOKENS = 512
+
+
+def load_reranker(
+    files: ModelFiles,
+    settings: ModelSettings,
+    cache_dir: Path,
+    *,
+    report: Callable[[Progress], None] = lambda _: None,
+) -> Reranker:
+    """Load a reranker, by the fast path where it is proven equal.
+
+    A folder with an ONNX graph runs as it is. A transformers folder runs on the CPU from a
+    checked export if there is one (no torch), else through sentence-transformers, which is
+    exported on this occasion; when that is refused it keeps answering itself.
+
+    Args:
+        files: The resolved model.
+        settings: Backend and device.
+        cache_dir: Where exports are kept, in ``models/``.
+        report: Told before something that takes seconds.
+
+    Raises:
+        ModelError: When the model cannot be loaded or gives more than one score a pair.
+    """
+    config = _read_json(files.folder / "config.json")
+    info = _info(files, config)
+    if files.format == "onnx":
+        return OnnxReranker(files.weights[0], files.folder / "tokenizer.json", info=info)
+    wants_export = settings.backend != "sentence-transformers" and settings.device == "cpu"
+    exportable = config.get("model_type") in EXPORTABLE
+    if wants_export:
+        exported = open_export(info, cache_dir)
+        if exported is not None:
+            return exported
+    report(Progress("model", note=f"loading {files.asked_for}"))
+    original = CrossEncoderReranker(files, info, device=settings.device)
+    if not wants_export:
+        return original
+    if exportable:
+        report(Progress("model", note=f"preparing {files.asked_for} for faster starts"))
+    try:
+        return export_reranker(original, info, cache_dir)
+    except ExportRefused as refusal:
+        if settings.backend == "onnx":
+            raise ModelError(
+                f"{files.asked_for} cannot run on the onnx backend: {refusal}",
+                "Set models.backend to auto.",
+            ) from refusal
+        original.add_note(f"no fast path: {refusal}")
+        return original
+
+
+def _info(files: ModelFiles, config: dict[str, Any]) -> RerankerInfo:
+    max_tokens = _max_tokens(files.folder, config)
+    return RerankerInfo(
+        name=files.label,
+        fingerprint=fingerprint(
+            {"kind": "reranker", "version": 1, "weights": files.sha256, "max_tokens": max_tokens}
+        ),
+        max_tokens=max_tokens,
+        score_kind=logit_kind(files.note),
+        backend=f"onnxruntime {files.precision}" if files.format == "onnx" else "",
+        source=files.source,
+        weights_sha256=files.sha256,
+        precision=files.precision,
+        note=files.note,
+    )
+
+
+def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
+    limits = (
+        _read_json(folder / "tokenizer_config.json").get("model_max_length"),
+        config.get("max_position_embeddings"),
+    )
+    known = [int(limit) for limit in limits if limit and limit < 1_000_000]
+    return min(known, default=_DEFAULT_MAX_TOKENS)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        return dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"a settings file of the model cannot be read: {path}: {error}",
+            "Get the model again.",
+        ) from error

@@ -1,0 +1,157 @@
+"""One chunk as it is stored, with what the model does not read and the question's words marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from rag_tui.engine.types import Chunk, Document
+from rag_tui.tui import format as fmt
+
+DISPLAYED = 20_000
+"""Characters drawn at most: wrapping more in one piece would hold up the keyboard."""
+
+HEADING_STYLE = "$text-muted"
+MATCH_STYLE = "bold underline $text-accent"
+WARNING_STYLE = "bold $text-warning"
+
+Span = tuple[int, int]
+
+
+class ChunkView(VerticalScroll, can_focus=True):
+    """Header, then the exact text of the chunk; scrolls."""
+
+    DEFAULT_CSS = """
+    ChunkView {
+        height: 1fr;
+        min-width: 4;
+        & > Static { width: 1fr; min-width: 4; height: auto; }
+        & > .chunk-view--header { margin-bottom: 1; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "scroll_down", "Scroll down", show=False, id="view.down"),
+        Binding("k", "scroll_up", "Scroll up", show=False, id="view.up"),
+        Binding("g", "scroll_home", "To the start", show=False, id="view.first"),
+        Binding("G", "scroll_end", "To the end", show=False, id="view.last"),
+    ]
+    BINDING_GROUP_TITLE = "Chunk text"
+
+    def __init__(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002 - the name every Textual widget uses
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._header = Static(classes="chunk-view--header", markup=False)
+        self._body = Static(classes="chunk-view--body", markup=False)
+        self._chunk: Chunk | None = None
+
+    @property
+    def chunk(self) -> Chunk | None:
+        """The chunk on show; its ``text`` is what copying gives."""
+        return self._chunk
+
+    def compose(self) -> ComposeResult:
+        """The header and the text."""
+        yield self._header
+        yield self._body
+
+    def show(
+        self,
+        chunk: Chunk,
+        document: Document | None,
+        *,
+        query_terms: frozenset[str] = frozenset(),
+        n_tokens: int | None = None,
+        limit: int | None = None,
+    ) -> None:
+        """Show a chunk from its start.
+
+        Args:
+            chunk: What to show.
+            document: Where it comes from; its loading warnings are shown.
+            query_terms: Analysed terms to mark in the text.
+            n_tokens: Tokens of what is embedded, None while unknown.
+            limit: Tokens the model reads, None when unknown.
+        """
+        self._chunk = chunk
+        self._header.update(header(chunk, document, n_tokens=n_tokens, limit=limit))
+        self._body.update(body(chunk, query_terms=query_terms))
+        self.scroll_home(animate=False)
+
+    def clear(self, message: str = "") -> None:
+        """Show no chunk, and why."""
+        self._chunk = None
+        self._header.update(fmt.content(message, HEADING_STYLE, newlines=True))
+        self._body.update("")
+
+
+def header(
+    chunk: Chunk, document: Document | None, *, n_tokens: int | None, limit: int | None
+) -> Content:
+    """Location, context, length against the limit, and warnings, a line each."""
+    lines = [fmt.content(chunk.location, "bold")]
+    if chunk.context:
+        lines.append(fmt.content(" › ".join(chunk.heading_path), HEADING_STYLE))
+    if n_tokens is not None:
+        of = f" of {limit:,}" if limit is not None else ""
+        lines.append(Content.styled(f"{n_tokens:,}{of} tokens", HEADING_STYLE))
+        if limit is not None and n_tokens > limit:
+            beyond = n_tokens - limit
+            verb = "is" if beyond == 1 else "are"
+            lines.append(
+                Content.styled(
+                    f"⚠ {fmt.count(beyond, 'token')} beyond the limit {verb} not read",
+                    WARNING_STYLE,
+                )
+            )
+    warnings = document.warnings if document is not None else ()
+    lines.extend(fmt.content(f"⚠ {warning}", WARNING_STYLE) for warning in warnings)
+    return Content("\n").join(lines)
+
+
+def body(chunk: Chunk, *, query_terms: frozenset[str] = frozenset()) -> Content:
+    """The chunk's text: its own heading lines dim, the question's words underlined."""
+    text = chunk.text[:DISPLAYED]
+    parts: list[Content] = []
+    at = 0
+    for start, end in _matches(text, query_terms):
+        parts.append(_piece(text, at, start, chunk.body_offset))
+        parts.append(fmt.content(text[start:end], MATCH_STYLE, newlines=True))
+        at = end
+    parts.append(_piece(text, at, len(text), chunk.body_offset))
+    hidden = len(chunk.text) - len(text)
+    if hidden > 0:
+        note = f"\n… {fmt.count(hidden, 'more character')}; copying gives all of them"
+        parts.append(Content.styled(note, WARNING_STYLE))
+    return Content("").join(parts)
+
+
+def _piece(text: str, start: int, end: int, body_offset: int) -> Content:
+    """Text without matches, dim as far as it belongs to the heading lines."""
+    edge = min(max(body_offset, start), end)
+    heading = fmt.content(text[start:edge], HEADING_STYLE, newlines=True)
+    return heading + fmt.content(text[edge:end], newlines=True)
+
+
+def _matches(text: str, query_terms: frozenset[str]) -> Iterator[Span]:
+    """Where the question's words stand, in order and without overlap."""
+    if not query_terms:
+        return
+    from rag_tui.engine.analysis import Analyzer
+
+    at = 0
+    for token, start, end in Analyzer().token_spans(text):
+        # The character pairs of a Chinese or Japanese word overlap: each adds what it has new.
+        if token in query_terms and end > at:
+            yield max(start, at), end
+            at = end

@@ -1,0 +1,247 @@
+"""One ranked list: rows, where the selected chunk stands, or why there is no list.
+
+Drawn line by line instead of with a table: an error or a note wraps at any width, the columns
+follow the width, and filling it costs nothing that grows with the number of rows.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from rag_tui.engine.types import Method
+from rag_tui.tui import format as fmt
+from rag_tui.tui.keys import bindings
+from rag_tui.tui.results import TITLES, ResultRow
+
+BAR_WIDTHS = ((44, 6), (30, 4), (0, 0))
+"""From this content width on, the bar has so many cells."""
+
+
+class ResultList(ScrollView, can_focus=True):
+    """The list of one method. It is told what to show and posts what the user chose."""
+
+    BINDINGS = bindings("list")
+    BINDING_GROUP_TITLE = "Result list"
+    HELP = "One method's ranking. Selecting a row marks the same chunk in all four lists."
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "result-list--selected",
+        "result-list--bar",
+        "result-list--badge",
+        "result-list--dim",
+        "result-list--error",
+    }
+    DEFAULT_CSS = """
+    ResultList {
+        min-width: 4; min-height: 3; overflow-x: hidden; overflow-y: auto;
+        scrollbar-size-vertical: 1; border: round $foreground 40%;
+        border-title-align: left; border-subtitle-align: left; border-subtitle-color: $text-muted;
+        &:focus { border: heavy $accent; }
+        & > .result-list--selected { background: $boost; text-style: bold; }
+        &:focus > .result-list--selected {
+            background: $block-cursor-background; color: $block-cursor-foreground;
+            text-style: $block-cursor-text-style;
+        }
+        & > .result-list--bar { color: $primary; }
+        & > .result-list--badge { color: $text-muted; }
+        & > .result-list--dim { color: $text-muted; text-style: dim; }
+        & > .result-list--error { color: $text-error; }
+    }
+    """
+
+    selected: reactive[str | None] = reactive(None)
+    """Chunk id that is marked here and in the other lists."""
+    is_stale: reactive[bool] = reactive(False, toggle_class="-stale")
+    """Whether the rows belong to an older search."""
+
+    class Highlighted(Message):
+        """The user moved to a chunk."""
+
+        def __init__(self, result_list: ResultList, chunk_id: str) -> None:
+            super().__init__()
+            self.result_list = result_list
+            self.chunk_id = chunk_id
+
+        @property
+        def control(self) -> ResultList:
+            """The list it happened in."""
+            return self.result_list
+
+    class Opened(Highlighted):
+        """The user wants to read a chunk."""
+
+    def __init__(self, method: Method, *, classes: str | None = None) -> None:
+        super().__init__(id=method, classes=classes)
+        self.method = method
+        self.rows: tuple[ResultRow, ...] = ()
+        self._message = ""
+        self._hint = ""
+        self._is_error = False
+        self._lines: list[tuple[str, bool]] = []
+        self.border_title = fmt.content(TITLES[method])
+
+    @property
+    def message(self) -> str:
+        """The text shown below the rows or instead of them."""
+        return f"{self._message}\n{self._hint}" if self._hint else self._message
+
+    # -- what it is told -------------------------------------------------------------------
+
+    def show_rows(self, rows: tuple[ResultRow, ...], note: str = "") -> None:
+        """Replace the rows; a row that is selected stays in view."""
+        self.rows = rows
+        self.is_stale = False
+        self._say(note or ("" if rows else "nothing found"), "", is_error=False)
+        self._keep_in_view()
+
+    def show_message(self, message: str, hint: str = "", *, is_error: bool = False) -> None:
+        """Show a text instead of rows."""
+        self.rows = ()
+        self.is_stale = False
+        self._say(message, hint, is_error=is_error)
+
+    def describe(self, title: str, subtitle: str, tooltip: str) -> None:
+        """Set the texts on the border and the tooltip."""
+        self.border_title = fmt.content(title)
+        self.border_subtitle = fmt.content(subtitle)
+        self.tooltip = fmt.content(tooltip, newlines=True) if tooltip else None
+
+    # -- drawing ---------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        """One row of the list, or one line of the text below it."""
+        width = self.size.width
+        base = self.rich_style
+        line = y + self.scroll_offset.y
+        if width <= 0:
+            return Strip.blank(0, base)
+        if line < len(self.rows):
+            segments = self._row_segments(self.rows[line], width, base)
+        elif line - len(self.rows) < len(self._lines):
+            text, is_error = self._lines[line - len(self.rows)]
+            style = self.get_component_rich_style(
+                "result-list--error" if is_error else "result-list--dim"
+            )
+            segments = [Segment(text, base + style)]
+        else:
+            segments = []
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _row_segments(self, row: ResultRow, width: int, base: Style) -> list[Segment]:
+        style = base
+        if row.chunk_id == self.selected:
+            style = base + self.get_component_rich_style("result-list--selected")
+        elif self.is_stale:
+            style = base + self.get_component_rich_style("result-list--dim")
+        is_plain = style is not base
+        bar_style = style if is_plain else style + self._colour("result-list--bar")
+        badge_style = style if is_plain else style + self._colour("result-list--badge")
+        score_width = max(len(other.score) for other in self.rows)
+        badge_width = max(len(other.badge) for other in self.rows)
+        bar_width = next(cells for least, cells in BAR_WIDTHS if width >= least)
+        mark = "●" if row.chunk_id == self.selected else " "
+        head = f"{row.rank:>2} {mark}{row.score:>{score_width}} "
+        bar = fmt.bar(row.fraction, bar_width) + " " if bar_width else ""
+        tail = f" {row.badge:<{badge_width}}" if badge_width else ""
+        rest = max(0, width - cell_len(head) - cell_len(bar) - cell_len(tail))
+        return [
+            Segment(head, style),
+            Segment(bar, bar_style),
+            Segment(fmt.fit(row.label, rest), style),
+            Segment(tail, badge_style),
+        ]
+
+    def _colour(self, component: str) -> Style:
+        """A component's text colour alone, so that the row's background stays."""
+        return Style(color=self.get_component_rich_style(component).color)
+
+    # -- events and actions ------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        """Texts are wrapped to the new width."""
+        self._wrap()
+        self._keep_in_view()
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the row under the pointer; a double click opens it."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        line = offset.y + self.scroll_offset.y
+        if 0 <= line < len(self.rows):
+            self._choose(line)
+            if event.chain == 2:
+                self.action_open()
+
+    def watch_selected(self) -> None:
+        """The marked row stays in view."""
+        self._keep_in_view()
+
+    def action_move(self, delta: int) -> None:
+        """Select the row so many rows further on."""
+        here = self._selected_line()
+        if here is None:
+            here = -1 if delta > 0 else len(self.rows)
+        self._choose(here + delta)
+
+    def action_page(self, direction: int) -> None:
+        """Select the row a page further on."""
+        self.action_move(direction * max(1, self.size.height - 1))
+
+    def action_first(self) -> None:
+        """Select the first row."""
+        self._choose(0)
+
+    def action_last(self) -> None:
+        """Select the last row."""
+        self._choose(len(self.rows) - 1)
+
+    def action_open(self) -> None:
+        """Ask for the text of the selected row."""
+        line = self._selected_line()
+        if line is not None:
+            self.post_message(self.Opened(self, self.rows[line].chunk_id))
+
+    # -- helpers -----------------------------------------------------------------------------
+
+    def _selected_line(self) -> int | None:
+        found = (i for i, row in enumerate(self.rows) if row.chunk_id == self.selected)
+        return next(found, None)
+
+    def _choose(self, line: int) -> None:
+        if not self.rows:
+            return
+        row = self.rows[min(max(line, 0), len(self.rows) - 1)]
+        self.selected = row.chunk_id
+        self.post_message(self.Highlighted(self, row.chunk_id))
+
+    def _keep_in_view(self) -> None:
+        line = self._selected_line()
+        if line is not None and self.size.height > 0:
+            self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True)
+
+    def _say(self, message: str, hint: str, *, is_error: bool) -> None:
+        self._message, self._hint, self._is_error = message, hint, is_error
+        self._wrap()
+
+    def _wrap(self) -> None:
+        width = max(1, self.size.width)
+        shown = [("✗ " if self._is_error else "") + self._message] if self._message else []
+        shown += [f"→ {self._hint}"] if self._hint else []
+        self._lines = [
+            (line.plain.rstrip(), self._is_error and i == 0)
+            for i, text in enumerate(shown)
+            for line in Text(fmt.display(text, newlines=True)).wrap(self.app.console, width)
+        ]
+        self.virtual_size = Size(self.size.width, len(self.rows) + len(self._lines))
+        self.refresh()

@@ -1,0 +1,305 @@
+"""The commands as a user types them: stdout, stderr, exit codes, and no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from rag_tui.engine.index import Index
+from rag_tui.engine.loading import Models
+from rag_tui.engine.searching import search
+from rag_tui.engine.types import METHODS, SearchRequest
+from tests.conftest import CORPUS, ROOT
+from tests.hostile import HOSTILE
+from tests.sse_server import SseServer
+
+DOG = "Can I bring my dog?"
+
+
+@pytest.fixture
+def env(model_cache: Path, tmp_path: Path) -> dict[str, str]:
+    """An environment with the run's model cache and no settings and no key."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("RAG_TUI_", "ANTHROPIC_"))}
+    return {
+        **kept,
+        "RAG_TUI_CACHE_DIR": str(model_cache),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "HF_HUB_OFFLINE": "1",
+        "COLUMNS": "160",
+    }
+
+
+def rag_tui(
+    *arguments: str, env: Mapping[str, str], code: int = 0
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "rag_tui", *arguments],
+        capture_output=True,
+        text=True,
+        env=dict(env),
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == code, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_search_json_holds_the_numbers_of_the_engine(
+    env: dict[str, str], guesthouse: Index, models: Models
+) -> None:
+    done = rag_tui("search", DOG, "--json", env=env)
+    told = json.loads(done.stdout)
+    expected = {r.stage: r.ranking for r in search(SearchRequest(DOG), guesthouse, models)}
+    assert list(told["methods"]) == list(METHODS)
+    for method, ranking in expected.items():
+        assert ranking is not None
+        rows = told["methods"][method]["hits"]
+        assert [(row["chunk_id"], row["rank"]) for row in rows] == [
+            (hit.chunk_id, hit.rank) for hit in ranking.hits[:5]
+        ]
+        for row, hit in zip(rows, ranking.hits, strict=False):
+            assert row["score"] == pytest.approx(hit.score, abs=1e-6)
+    first = told["methods"]["vector"]["hits"][0]
+    text = (CORPUS / first["file"]).read_text()
+    assert text[first["start"] : first["end"]] == first["text"]
+
+
+def test_search_shows_the_four_lists_side_by_side(env: dict[str, str]) -> None:
+    done = rag_tui("search", "Where is the lockbox?", "--top-k", "3", env=env)
+    header = next(line for line in done.stdout.splitlines() if "VECTOR" in line)
+    assert header.index("VECTOR") < header.index("BM25") < header.index("HYBRID")
+    assert header.index("HYBRID") < header.index("RERANKED")
+    assert "v9 b1" in done.stdout
+
+
+def test_only_the_methods_asked_for_are_shown(env: dict[str, str]) -> None:
+    done = rag_tui("search", DOG, "-m", "bm25", "-m", "hybrid", "--json", env=env)
+    assert list(json.loads(done.stdout)["methods"]) == ["bm25", "hybrid"]
+
+
+def test_knobs_change_the_scores(env: dict[str, str]) -> None:
+    def scores(*flags: str) -> list[float]:
+        done = rag_tui("search", DOG, "-m", "bm25", "--json", *flags, env=env)
+        return [row["score"] for row in json.loads(done.stdout)["methods"]["bm25"]["hits"]]
+
+    assert scores() != scores("--k1", "0.5")
+    assert scores() != scores("--b", "0")
+    assert scores() != scores("--bm25", "okapi")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["search", "", "--folder", "corpus"], 2, "question is empty"),
+        (["search", "word " * 10_000], 2, "10,000 words"),
+        (["search", DOG, "--top-k", "0"], 2, "search.top_k"),
+        (["search", DOG, "--top-k", "many"], 2, "many"),
+        (["search", DOG, "--method", "magic"], 2, "magic"),
+        (["search", DOG, "--folder", "no/such/folder"], 1, "does not exist"),
+        (["search", DOG, "--b", "3"], 2, "bm25.b"),
+        (["index", "no/such/folder"], 1, "does not exist"),
+        (["index", "--size", "10", "--overlap", "10"], 2, "overlap must be smaller"),
+        (["chunks", "--document", "none.md"], 2, "not a document"),
+        (["search", DOG, "--embedder", "no/such-model"], 1, "no/such-model"),
+        (["locate", "treasure"], 2, "treasure"),
+        (["open", "no/such/folder"], 2, "does not exist"),
+        (["no/such/folder"], 2, "does not exist"),
+        (["corpus"], 2, "needs a terminal"),
+        (["--frobnicate"], 2, "frobnicate"),
+    ],
+)
+def test_a_users_mistake_is_told_with_its_exit_code_and_no_traceback(
+    arguments: list[str], code: int, words: str, env: dict[str, str]
+) -> None:
+    done = rag_tui(*arguments, env=env, code=code)
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("kind", ["empty", "unreadable types", "blank files"])
+def test_a_folder_without_anything_to_index_is_named(
+    kind: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    if kind == "unreadable types":
+        (folder / "a.bin").write_bytes(b"\0\1\2")
+    if kind == "blank files":
+        (folder / "a.md").write_bytes(b"")
+    done = rag_tui("search", DOG, "--folder", str(folder), env=env, code=1)
+    assert "could be indexed" in done.stderr or "can be indexed" in done.stderr
+    assert ".md" in done.stderr
+
+
+def test_index_reports_every_file_with_its_state(env: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "good.md").write_text("# Good\n\ntext here\n")
+    (folder / "blank.md").write_bytes(b"")
+    (folder / "latin.md").write_bytes("# Caf\xe9\n\nna\xefve text\n".encode("latin-1"))
+    done = rag_tui("index", str(folder), "--embedder", "hashing", "--json", env=env)
+    told = json.loads(done.stdout)
+    assert {row["path"]: row["state"] for row in told["files"]} == {
+        "good.md": "indexed",
+        "blank.md": "skipped",
+        "latin.md": "partly",
+    }
+    assert told["states"] == {"indexed": 1, "partly": 1, "skipped": 1}
+    again = json.loads(
+        rag_tui("index", str(folder), "--embedder", "hashing", "--json", env=env).stdout
+    )
+    assert again["n_embedded"] == 0
+
+
+def test_searching_an_index_of_another_model_is_refused_and_index_is_the_fix(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nsome text\n")
+    rag_tui("index", str(folder), "--embedder", "hashing", env=env)
+    done = rag_tui("search", "text", "--folder", str(folder), env=env, code=1)
+    assert "was made with hashing" in done.stderr
+    assert "rag-tui index" in done.stderr
+    rag_tui("index", str(folder), env=env)
+    rag_tui("search", "text", "--folder", str(folder), env=env)
+
+
+def test_chunks_lists_spans_that_hold(env: dict[str, str]) -> None:
+    told = json.loads(rag_tui("chunks", "--json", env=env).stdout)
+    assert len(told) == 13
+    for row in told:
+        text = (CORPUS / row["file"]).read_text()
+        assert text[row["start"] : row["end"]] == row["text"]
+        assert 0 < row["n_tokens"] <= row["max_tokens"] == 256
+    table = rag_tui("chunks", "--document", "check-in.md", env=env).stdout
+    assert "Arrival times" in table
+    assert "house-rules.md" not in table
+
+
+def test_ask_quotes_and_cites_and_not_found_has_its_own_exit_code(env: dict[str, str]) -> None:
+    done = rag_tui("ask", "What is the Wi-Fi password?", env=env)
+    assert "[1]" in done.stdout
+    assert "wifi-and-appliances.md" in done.stdout
+    told = json.loads(
+        rag_tui("ask", "Is there a place to park the car?", "--json", env=env, code=3).stdout
+    )
+    assert told["state"] == "not found"
+    assert told["cited"] == []
+
+
+def test_ask_prompt_prints_the_exact_prompt_without_asking(env: dict[str, str]) -> None:
+    done = rag_tui("ask", DOG, "--prompt", "--sources", "2", env=env)
+    assert '<source id="1"' in done.stdout
+    assert '<source id="2"' in done.stdout
+    assert '<source id="3"' not in done.stdout
+    assert done.stdout.rstrip().endswith(DOG)
+
+
+@pytest.fixture
+def server() -> Iterator[SseServer]:
+    with SseServer() as running:
+        yield running
+
+
+def test_ask_streams_from_a_server_that_speaks_the_messages_api(
+    env: dict[str, str], server: SseServer
+) -> None:
+    server.answer_with("Dogs are welcome [1]. So is the moon [9].")
+    done = rag_tui("ask", DOG, env={**env, "ANTHROPIC_BASE_URL": server.url})
+    assert "Dogs are welcome [1]." in done.stdout
+    assert "[9] does not exist" in done.stdout
+
+
+def test_an_invalid_key_is_told_without_showing_it(env: dict[str, str], server: SseServer) -> None:
+    server.fail_with(401)
+    key = "sk-secret-value-123"
+    done = rag_tui(
+        "ask", DOG, env={**env, "ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": key}, code=1
+    )
+    assert "ANTHROPIC_API_KEY" in done.stderr
+    assert key not in done.stdout + done.stderr
+
+
+def test_a_server_that_is_not_there_is_told(env: dict[str, str]) -> None:
+    done = rag_tui("ask", DOG, env={**env, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}, code=1)
+    assert "failed" in done.stderr
+
+
+def test_doctor_tells_versions_models_hashes_index_and_never_the_key(env: dict[str, str]) -> None:
+    key = "sk-secret-value-456"
+    done = rag_tui("doctor", env={**env, "ANTHROPIC_API_KEY": key})
+    for words in ("textual: ", "offline extra", "sha256 ok", "13 chunks", "present", "TERM"):
+        assert words in done.stdout
+    assert key not in done.stdout + done.stderr
+    assert "key: none" in rag_tui("doctor", env=env).stdout
+
+
+def test_doctor_json_names_a_model_that_is_nowhere_as_a_problem(env: dict[str, str]) -> None:
+    told = rag_tui(
+        "doctor", "--json", env={**env, "RAG_TUI_MODELS__EMBEDDER": "no/such-model"}, code=1
+    )
+    problems = [row for row in json.loads(told.stdout) if row["state"] == "problem"]
+    assert any("no/such-model" in row["name"] for row in problems)
+    assert any("rag-tui-explorer[offline]" in row["detail"] for row in problems)
+
+
+def test_version_and_help(env: dict[str, str]) -> None:
+    from rag_tui import __version__
+
+    assert rag_tui("--version", env=env).stdout == f"rag-tui {__version__}\n"
+    page = rag_tui("--help", env=env).stdout
+    for command in ("index", "search", "chunks", "ask", "doctor", "locate"):
+        assert command in page
+    assert "Exit codes" in page
+
+
+def test_locate_prints_the_places(env: dict[str, str], model_cache: Path) -> None:
+    assert rag_tui("locate", "cache", env=env).stdout.strip() == str(model_cache)
+
+
+def test_hostile_documents_and_questions_leave_no_control_sequence_on_stdout(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for i, text in enumerate(HOSTILE):
+        data = f"# {text}\n\nmarker {text}\n".encode("utf-8", "surrogatepass")
+        (folder / f"{i:02}.md").write_bytes(data)
+    question = "marker [/] \x1b]0;OWNED\x07 \x9d0;OWNED2"
+    for arguments in (
+        ["index", str(folder), "--embedder", "hashing"],
+        ["search", question, "--folder", str(folder), "--embedder", "hashing", "-m", "bm25"],
+        ["chunks", "--folder", str(folder), "--embedder", "hashing"],
+        [
+            "search",
+            question,
+            "--folder",
+            str(folder),
+            "--embedder",
+            "hashing",
+            "-m",
+            "bm25",
+            "--json",
+        ],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "rag_tui", *arguments],
+            capture_output=True,
+            env=env,
+            cwd=ROOT,
+            check=False,
+        )
+        assert done.returncode in (0, 1), done.stderr
+        printed = (done.stdout + done.stderr).decode("utf-8")
+        assert not set(printed) & {"\x1b", "\x07", "\x9b", "\x9d", "\0"}
+        assert "marker" in printed or "documents" in printed

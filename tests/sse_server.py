@@ -1,0 +1,189 @@
+"""A small local server that replays Messages-API streams: threads, standard library only."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+Ending = Literal["normal", "drop", "hang"]
+
+ERROR_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request the server got."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+    """The parsed JSON body."""
+
+
+@dataclass(slots=True)
+class Script:
+    """How the server replies."""
+
+    events: Sequence[str] = ()
+    """Each is sent as one piece of the body, with a blank line behind it."""
+    ending: Ending = "normal"
+    """``drop`` closes the socket inside the body; ``hang`` falls silent with the socket open."""
+    delay_s: float = 0.0
+    """Pause before each event."""
+    status: int = 0
+    """Answer the first ``times`` requests with this status instead."""
+    times: int = 1_000_000
+    retry_after: str = ""
+    message: str = "replayed"
+    """The message of such an answer."""
+
+
+@dataclass(slots=True)
+class ReplayServer:
+    """A running server."""
+
+    base_url: str
+    script: Script
+    requests: list[Request] = field(default_factory=list)
+    sent: threading.Event = field(default_factory=threading.Event)
+    """Set when all events of a reply were sent."""
+    client_gone: threading.Event = field(default_factory=threading.Event)
+    """Set when a client closed the connection of a hanging reply."""
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+
+def text_events(
+    *pieces: str, stop_reason: str | None = "end_turn", output_tokens: int = 20
+) -> list[str]:
+    """The events of a reply with one text block; without a stop reason the stream just ends."""
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 100, "output_tokens": 1},
+    }
+    events = [
+        event("message_start", message=message),
+        event("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+    ]
+    events += [
+        event("content_block_delta", index=0, delta={"type": "text_delta", "text": piece})
+        for piece in pieces
+    ]
+    if stop_reason is not None:
+        events += [
+            event("content_block_stop", index=0),
+            event(
+                "message_delta",
+                delta={"stop_reason": stop_reason, "stop_sequence": None},
+                usage={"output_tokens": output_tokens},
+            ),
+            event("message_stop"),
+        ]
+    return events
+
+
+def event(kind: str, **fields: Any) -> str:
+    """One server-sent event, without the blank line behind it."""
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}"
+
+
+def read_events(text: str) -> list[str]:
+    """The events of a recorded stream."""
+    return [part for part in text.split("\n\n") if part.strip()]
+
+
+@contextmanager
+def replay_server(script: Script) -> Iterator[ReplayServer]:
+    """Run a server on a free port of this machine until the block ends."""
+    state = ReplayServer(base_url="", script=script)
+
+    class Handler(_Handler):
+        server_state = state
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.base_url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield state
+    finally:
+        state.stopping.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_state: ReplayServer
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Stay quiet."""
+
+    def do_POST(self) -> None:
+        state, script = self.server_state, self.server_state.script
+        body = self.rfile.read(int(self.headers.get("content-length", "0")))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        state.requests.append(Request(self.path, headers, json.loads(body)))
+        if script.status and len(state.requests) <= script.times:
+            self._refuse(script)
+            return
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        self.wfile.flush()
+        self.close_connection = True
+        try:
+            for one in script.events:
+                if script.delay_s and state.stopping.wait(script.delay_s):
+                    return
+                data = f"{one}\n\n".encode()
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+                self.wfile.flush()
+            state.sent.set()
+            if script.ending == "hang":
+                self._wait_for_client()
+            elif script.ending == "normal":
+                self.wfile.write(b"0\r\n\r\n")
+                self.wfile.flush()
+        except ConnectionError:
+            state.client_gone.set()
+
+    def _refuse(self, script: Script) -> None:
+        error = {"type": ERROR_TYPES.get(script.status, "api_error"), "message": script.message}
+        data = json.dumps({"type": "error", "error": error}).encode()
+        self.send_response(script.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        if script.retry_after:
+            self.send_header("retry-after", script.retry_after)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _wait_for_client(self) -> None:
+        self.connection.settimeout(0.05)
+        while not self.server_state.stopping.is_set():
+            try:
+                if self.connection.recv(1) == b"":
+                    self.server_state.client_gone.set()
+                    return
+            except TimeoutError:
+                continue
