@@ -68,7 +68,7 @@ def text_events(
     *pieces: str, stop_reason: str | None = "end_turn", output_tokens: int = 20
 ) -> list[str]:
     """The events of a reply with one text block; without a stop reason the stream just ends."""
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",

@@ -374,21 +374,16 @@ def _embed(
     hashes = [text_hash(chunk.embedded_text) for chunk in chunks]
     text_of = dict(zip(hashes, (chunk.embedded_text for chunk in chunks), strict=True))
     cache = EmbeddingCache(cache_dir / "embeddings.sqlite")
-    try:
-        known = cache.get_many(fingerprint, list(text_of))
-        missing = sorted(
-            (h for h in text_of if h not in known), key=lambda h: (-len(text_of[h]), h)
-        )
-        for start in range(0, len(missing), EMBED_GROUP):
-            yield Progress("embed", start, len(missing))
-            group = missing[start : start + EMBED_GROUP]
-            vectors = embedder.embed_documents([text_of[h] for h in group], cancel=cancel)
-            new = dict(zip(group, vectors, strict=True))
-            cache.put_many(fingerprint, new)
-            known.update(new)
-            cancel.check()
-    finally:
-        cache.close()
+    known = cache.get_many(fingerprint, list(text_of))
+    missing = sorted((h for h in text_of if h not in known), key=lambda h: (-len(text_of[h]), h))
+    for start in range(0, len(missing), EMBED_GROUP):
+        yield Progress("embed", start, len(missing))
+        group = missing[start : start + EMBED_GROUP]
+        vectors = embedder.embed_documents([text_of[h] for h in group], cancel=cancel)
+        new = dict(zip(group, vectors, strict=True))
+        cache.put_many(fingerprint, new)
+        known.update(new)
+        cancel.check()
     matrix = np.stack([known[h] for h in hashes]).astype(np.float32, copy=False)
     matrix.setflags(write=False)
     yield matrix, len(missing)

@@ -44,7 +44,7 @@ def read_folder(
     known = dict(old.document_of) if old is not None else {}
     yield Progress("scan", note=str(folder))
     tick = time.monotonic()
-    for document, report in load_folder(folder, cancel=cancel):
+    for document, report in load_folder(folder, cancel=cancel, known=known):
         reports.append(report)
         if document is not None:
             documents.append(document)

@@ -164,7 +164,13 @@ class Models:
         from rag_tui.engine.embedders.load import load_embedder
 
         files = self._embedder_files.get()
-        return load_embedder(files, self._settings, self._cache_dir, report=self._report)
+        return load_embedder(
+            files,
+            self._cache_dir,
+            backend=self._settings.backend,
+            device=self._settings.device,
+            report=self._report,
+        )
 
     def _load_reranker(self) -> Reranker:
         from rag_tui.engine.models import resolve
@@ -177,7 +183,13 @@ class Models:
             allow_download=self._settings.allow_download,
             report=self._report,
         )
-        return load_reranker(files, self._settings, self._cache_dir, report=self._report)
+        return load_reranker(
+            files,
+            self._cache_dir,
+            backend=self._settings.backend,
+            device=self._settings.device,
+            report=self._report,
+        )
 
     def _load_token_counter(self) -> TokenCounter:
         self._stands_in = False

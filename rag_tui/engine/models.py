@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from rag_tui.engine.errors import ModelError
 from rag_tui.engine.events import Progress
@@ -27,6 +28,7 @@ from rag_tui.engine.weight_hashes import files_sha256
 
 __all__ = [
     "KNOWN",
+    "Backend",
     "Candidate",
     "KnownModel",
     "ModelFiles",
@@ -36,6 +38,9 @@ __all__ = [
     "known_model",
     "resolve",
 ]
+
+Backend = Literal["auto", "onnx", "sentence-transformers"]
+"""``auto``: the verified export when there is one, else sentence-transformers."""
 
 _DISTRIBUTION = "rag-tui-explorer"
 _HUB_TIMEOUT_S = 5.0

@@ -22,7 +22,10 @@ _FATAL_ONLY = 4
 
 def bulk_threads() -> int:
     """Threads for long work: all cores but one, which stays free for the interface; at least 1."""
-    return max(1, (os.cpu_count() or 1) - 1)
+    # The affinity mask is what a container or taskset leaves to this process; not on every system.
+    usable = getattr(os, "sched_getaffinity", None)
+    n_cores = len(usable(0)) if usable is not None else os.cpu_count() or 1
+    return max(1, n_cores - 1)
 
 
 def open_session(path: Path, *, n_threads: int) -> Any:

@@ -176,7 +176,7 @@ def _hybrid(
     if len(lists) == 2:
         return fused
     only, missing = ("keyword", "vector") if "bm25" in done else ("vector", "bm25")
-    reason = errors[missing].message if missing in errors else f"no {missing} list"  # type: ignore[index]
+    reason = errors[missing].message if missing in errors else f"no {missing} list"
     return replace(fused, note=f"{only} only: {reason}")
 
 

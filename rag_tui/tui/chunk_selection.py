@@ -57,28 +57,17 @@ def select(
 
 def facts(index: Index) -> str:
     """One line about the whole index: how much there is and how much of it the model reads."""
-    parts = [
-        fmt.count(len(index.chunks), "chunk"),
-        fmt.count(len(index.documents), "document"),
-    ]
-    if len(index.chunks):
-        import numpy as np
-
-        limit = index.manifest.max_tokens
-        parts.append(fmt.count(int(index.n_tokens.sum()), "token"))
-        of = f" of {limit:,}" if limit else ""
-        median, longest = float(np.median(index.n_tokens)), int(index.n_tokens.max())
-        parts.append(f"median {median:,.0f}, longest {longest:,}{of}")
-        if limit:
-            n_over = int((index.n_tokens > limit).sum())
-            share = f" ({n_over / len(index.chunks):.0%})" if n_over else ""
-            parts.append(f"⚠ {n_over:,}{share} over the limit" if n_over else "none over the limit")
-    n_bad = sum(report.state in ("skipped", "failed") for report in index.reports)
+    parts = [fmt.count(len(index.chunks), "chunk"), fmt.count(len(index.documents), "document")]
+    lengths = _length_facts(index) if len(index.chunks) else []
+    # Trouble stands first: a narrow terminal cuts the end.
+    parts += [part for part in lengths if part.startswith("⚠")]
+    n_out = sum(report.state in ("skipped", "failed") for report in index.reports)
     n_partly = sum(report.state == "partly" for report in index.reports)
-    if n_bad:
-        parts.append(f"– {fmt.count(n_bad, 'file')} left out")
+    if n_out:
+        parts.append(f"– {fmt.count(n_out, 'file')} left out")
     if n_partly:
         parts.append(f"◐ {fmt.count(n_partly, 'file')} in part")
+    parts += [part for part in lengths if not part.startswith("⚠")]
     return " · ".join(parts)
 
 
@@ -91,6 +80,27 @@ def length_histogram(index: Index) -> list[float]:
     longest = max(1, int(index.n_tokens.max()))
     counts, _ = np.histogram(index.n_tokens, bins=_BINS, range=(0, longest))
     return [float(n) for n in counts]
+
+
+def _length_facts(index: Index) -> list[str]:
+    """How many chunks are longer than the model reads, then how long they are."""
+    import numpy as np
+
+    limit = index.manifest.max_tokens
+    of = f" of {limit:,}" if limit else ""
+    median, longest = float(np.median(index.n_tokens)), int(index.n_tokens.max())
+    parts = [
+        f"median {median:,.0f}, longest {longest:,}{of} tokens",
+        f"{fmt.count(int(index.n_tokens.sum()), 'token')} in all",
+    ]
+    if not limit:
+        return parts
+    n_over = int((index.n_tokens > limit).sum())
+    share = n_over / len(index.chunks)
+    return [
+        f"⚠ {n_over:,} ({share:.0%}) over the limit" if n_over else "none over the limit",
+        *parts,
+    ]
 
 
 def _mentions(chunk: Chunk, needle: str) -> bool:

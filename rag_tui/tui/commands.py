@@ -46,9 +46,7 @@ class WorkbenchCommands(Provider):
             for key in KEYS:
                 if key.scope in ("search", "list", "query", "knobs"):
                     node = target(key.scope)
-                    yield Command(
-                        key.label, key.tooltip, partial(self._run, key.action, node)
-                    )
+                    yield Command(key.label, key.tooltip, partial(self._run, key.action, node))
         else:
             for binding in Binding.make_bindings(getattr(screen, "BINDINGS", ())):
                 if binding.description:

@@ -14,12 +14,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from textual.message import Message
+from textual.worker import WorkType
 
 from rag_tui.engine.errors import Cancelled, RagTuiError
 from rag_tui.engine.events import CancelToken, Progress, StageError
@@ -36,8 +37,13 @@ from rag_tui.tui.messages import (
 )
 
 if TYPE_CHECKING:
+    from textual.dom import DOMNode
+
+    from rag_tui.engine.explain import Explanation
     from rag_tui.engine.index import Index
     from rag_tui.engine.types import Prompt, SearchRequest
+    from rag_tui.tui.results import Results
+    from rag_tui.tui.widgets.prompt_preview import PromptFacts
 
 T = TypeVar("T")
 Post = Callable[[Message], object]
@@ -87,6 +93,19 @@ async def in_thread(work: Callable[[CancelToken], T], name: str) -> T:
         return await future
     finally:
         cancel.cancel()
+
+
+def start(node: DOMNode, work: Callable[[], Coroutine[None, None, None]], name: str) -> None:
+    """Run work in a worker of its own group: a newer one of the same name replaces it.
+
+    The command palette and other jobs have other groups, so they cancel nothing here.
+    """
+
+    async def run() -> None:
+        await work()
+
+    coroutine_function: WorkType[None] = run
+    node.run_worker(coroutine_function, name=name, group=name, exclusive=True, exit_on_error=False)
 
 
 def busy_threads() -> int:
@@ -235,3 +254,34 @@ def start_log(path: Path) -> None:
 def log_path() -> str:
     """The log file of this session, or an empty string."""
     return next((h.baseFilename for h in log.handlers if isinstance(h, logging.FileHandler)), "")
+
+
+def explain_chunk(
+    backend: Backend, session: Session, results: Results, chunk_id: str
+) -> Explanation | StageError:
+    """Why a chunk stands where it does in these results, or why that cannot be said."""
+    try:
+        return backend.explain(
+            chunk_id, results.request, results.index, results.rankings, session.models
+        )
+    except Exception as error:
+        log.exception("explaining failed")
+        return StageError.from_exception(error)
+
+
+def make_prompt(backend: Backend, session: Session, results: Results) -> PromptFacts | StageError:
+    """The prompt of these results with its token estimates, or why there is none."""
+    from rag_tui.tui.widgets.prompt_preview import PromptFacts
+
+    try:
+        n_sources = session.settings.engine.answer.n_sources
+        prompt = backend.build_prompt(results.request.query, results.sources(n_sources), n_sources)
+        return PromptFacts(
+            prompt,
+            n_tokens=backend.estimate_tokens(f"{prompt.system}\n{prompt.user}"),
+            source_tokens=tuple(backend.estimate_tokens(s.text) for s in prompt.sources),
+            origin=results.best.method if results.best else "empty",
+        )
+    except Exception as error:
+        log.exception("making the prompt failed")
+        return StageError.from_exception(error)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from rag_tui.engine.searching import search
 from rag_tui.engine.types import METHODS, SearchRequest
 from tests.conftest import CORPUS, ROOT
 from tests.hostile import HOSTILE
-from tests.sse_server import SseServer
+from tests.sse_server import Script, replay_server, text_events
 
 DOG = "Can I bring my dog?"
 
@@ -205,27 +205,27 @@ def test_ask_prompt_prints_the_exact_prompt_without_asking(env: dict[str, str]) 
     assert done.stdout.rstrip().endswith(DOG)
 
 
-@pytest.fixture
-def server() -> Iterator[SseServer]:
-    with SseServer() as running:
-        yield running
-
-
-def test_ask_streams_from_a_server_that_speaks_the_messages_api(
-    env: dict[str, str], server: SseServer
-) -> None:
-    server.answer_with("Dogs are welcome [1]. So is the moon [9].")
-    done = rag_tui("ask", DOG, env={**env, "ANTHROPIC_BASE_URL": server.url})
-    assert "Dogs are welcome [1]." in done.stdout
+def test_ask_streams_from_a_server_that_speaks_the_messages_api(env: dict[str, str]) -> None:
+    script = Script(text_events("Dogs are wel", "come [1]. So is the ", "moon [9]."))
+    with replay_server(script) as server:
+        done = rag_tui("ask", DOG, env={**env, "ANTHROPIC_BASE_URL": server.base_url})
+    assert "Dogs are welcome [1]. So is the moon [9]." in done.stdout
     assert "[9] does not exist" in done.stdout
+    assert "<source id=" in json.dumps(server.requests[0].body)
 
 
-def test_an_invalid_key_is_told_without_showing_it(env: dict[str, str], server: SseServer) -> None:
-    server.fail_with(401)
+def test_an_incomplete_answer_is_marked_and_has_its_exit_code(env: dict[str, str]) -> None:
+    with replay_server(Script(text_events("Dogs are", stop_reason="max_tokens"))) as server:
+        done = rag_tui("ask", DOG, env={**env, "ANTHROPIC_BASE_URL": server.base_url}, code=1)
+    assert "Dogs are" in done.stdout
+    assert "cut at the token limit" in done.stderr
+
+
+def test_an_invalid_key_is_told_without_showing_it(env: dict[str, str]) -> None:
     key = "sk-secret-value-123"
-    done = rag_tui(
-        "ask", DOG, env={**env, "ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": key}, code=1
-    )
+    with replay_server(Script(status=401)) as server:
+        secret = {**env, "ANTHROPIC_BASE_URL": server.base_url, "ANTHROPIC_API_KEY": key}
+        done = rag_tui("ask", DOG, env=secret, code=1)
     assert "ANTHROPIC_API_KEY" in done.stderr
     assert key not in done.stdout + done.stderr
 

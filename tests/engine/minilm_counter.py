@@ -32,4 +32,5 @@ class MiniLMCounter:
         return [len(one.ids) for one in encoded]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        return [tuple(o) for o in self._tokenizer.encode(text, add_special_tokens=False).offsets]
+        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return [(start, end) for start, end in offsets]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from rag_tui.engine.events import CancelToken, StageResult
 from rag_tui.engine.index import Index
 from rag_tui.engine.loading import Models
 from rag_tui.engine.searching import search
+from rag_tui.engine.settings import ModelSettings
 from rag_tui.engine.types import BM25Params, Method, Ranking, SearchRequest
 from tests.conftest import CORPUS
 
@@ -122,9 +124,11 @@ def test_a_question_of_unknown_words_finds_nothing_by_keyword_and_says_so(
     assert "no chunk holds" in found["bm25"].note
 
 
-def test_the_same_search_gives_the_same_lists_every_time(guesthouse: Index, models: Models) -> None:
+def test_the_same_search_gives_the_same_lists_every_time(
+    guesthouse: Index, models: Models, model_cache: Path
+) -> None:
     first = lists(SearchRequest(DOG), guesthouse, models)
-    fresh = Models(models.settings, models.cache_dir)
+    fresh = Models(ModelSettings(allow_download=False), model_cache)
     again = lists(SearchRequest(DOG), guesthouse, fresh)
     assert {m: r.hits for m, r in first.items()} == {m: r.hits for m, r in again.items()}
 
@@ -178,7 +182,7 @@ class Broken(Models):
     """Models whose embedder, reranker or both cannot be had."""
 
     def __init__(self, inner: Models, *broken: str) -> None:
-        super().__init__(inner.settings, inner.cache_dir)
+        super().__init__(ModelSettings(), Path())
         self._inner = inner
         self._broken = broken
 

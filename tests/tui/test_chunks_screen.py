@@ -42,9 +42,8 @@ async def test_first_chunk_is_shown_with_its_place_and_length() -> None:
     async with (app := make_app()).run_test(size=(160, 45)) as pilot:
         await settle(pilot)
         shown = screen_text(app)
-    assert "5 chunks · 2 documents · 470 tokens · median 40, longest 300 of 256" in shown
-    assert "⚠ 1 (20%) over the limit" in shown
-    assert "2 files left out" in shown
+    assert "5 chunks · 2 documents · ⚠ 1 (20%) over the limit · – 2 files left out" in shown
+    assert "◐ 1 file in part · median 40, longest 300 of 256 tokens" in shown
     assert "check-in.md:3-5" in shown
     assert "40 of 256 tokens" in shown
     assert "Come between 15:00 and 21:00." in shown
@@ -132,10 +131,11 @@ async def test_enter_goes_to_the_text_and_escape_comes_back() -> None:
         await settle(pilot)
         await pilot.press("enter")
         await settle(pilot)
-        assert app.focused is app.screen.query_one(ChunkView)
+        focused = [app.focused]
         await pilot.press("escape")
         await settle(pilot)
-        assert app.focused is the_list(app)
+        focused.append(app.focused)
+        assert focused == [app.screen.query_one(ChunkView), the_list(app)]
 
 
 async def test_a_heading_of_the_tree_narrows_the_list_to_its_section() -> None:
@@ -278,11 +278,12 @@ async def test_the_editor_is_named_when_it_is_missing(
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
     (tmp_path / "check-in.md").write_text("# Check-in\n", encoding="utf-8")
-    async with make_app(guesthouse(tmp_path)).run_test(size=(160, 45)) as pilot:
+    app = make_app(guesthouse(tmp_path))
+    async with app.run_test(size=(160, 45), notifications=True) as pilot:
         await settle(pilot)
         await pilot.press("o")
         await settle(pilot)
-        assert "Set $VISUAL or $EDITOR" in screen_text(pilot.app)
+        assert "Set $VISUAL or $EDITOR" in screen_text(app)
 
 
 @pytest.mark.parametrize(
@@ -307,8 +308,12 @@ def test_facts_and_histogram_are_those_of_the_lengths() -> None:
     counts = length_histogram(index)
     # Bins of 300 / 24 = 12.5 tokens: 20 and 20 in bin 1, 40 in bin 3, 90 in bin 7, 300 in bin 23.
     assert {i: n for i, n in enumerate(counts) if n} == {1: 2.0, 3: 1.0, 7: 1.0, 23: 1.0}
-    assert facts(make_index(index.documents, n_tokens=[1] * 5)).startswith(
-        "5 chunks · 2 documents · 5 tokens · median 1, longest 1 of 256 · none over the limit"
+    assert facts(make_index(index.documents, n_tokens=[1] * 5)) == (
+        "5 chunks · 2 documents · none over the limit · median 1, longest 1 of 256 tokens"
+        " · 5 tokens in all"
+    )
+    assert facts(make_index(index.documents, n_tokens=[1] * 5, limit=0)) == (
+        "5 chunks · 2 documents · median 1, longest 1 tokens · 5 tokens in all"
     )
 
 

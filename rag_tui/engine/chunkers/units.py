@@ -92,11 +92,11 @@ def is_inside_character(text: str, at: int) -> bool:
 
 
 def _strength_of_gap(text: str, gap_start: int, at: int, gap: str) -> int:
+    if is_inside_character(text, at):
+        return FORBIDDEN
     if not gap.isspace():
         # Characters that belong to no token, e.g. emoji joiners.
-        inside = is_inside_character(text, at)
-        spaced = at > 0 and text[at - 1].isspace()
-        return FORBIDDEN if inside else WORD if spaced else PUNCTUATION
+        return WORD if text[at - 1].isspace() else PUNCTUATION
     n_lines = gap.count("\n")
     if n_lines > 1:
         return PARAGRAPH

@@ -99,7 +99,7 @@ def _end(strengths: Sequence[int], start: int, *, after: int, size: int) -> int:
             best = place
     if strengths[best] >= WORD:
         return best
-    lowest = max(after, start + size // 2)
+    lowest = max(after, start + size // 2 - 1)
     for wanted in (WORD, ANYWHERE + 1, ANYWHERE):
         for place in range(last, lowest, -1):
             if strengths[place] >= wanted:

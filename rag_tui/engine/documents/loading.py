@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,9 +17,18 @@ from rag_tui.engine.types import Document, FileReport, Heading
 
 
 def load_folder(
-    folder: Path, *, cancel: CancelToken | None = None
+    folder: Path,
+    *,
+    cancel: CancelToken | None = None,
+    known: Mapping[str, Document] = MappingProxyType({}),
 ) -> Iterator[tuple[Document | None, FileReport]]:
     """Every file that was looked at, with its document if it has one, ascending by path.
+
+    Args:
+        folder: A folder, or one file.
+        cancel: Polled between files.
+        known: Documents by id as they were loaded before; one whose bytes are the same is given
+            back as it is, which saves parsing it.
 
     Raises:
         CorpusError: When the folder does not exist or cannot be listed.
@@ -31,16 +40,21 @@ def load_folder(
     for doc_id, step in sorted(steps, key=lambda item: item[0]):
         if cancel is not None:
             cancel.check()
-        yield (None, step) if isinstance(step, FileReport) else load_file(step, doc_id=doc_id)
+        if isinstance(step, FileReport):
+            yield None, step
+        else:
+            yield load_file(step, doc_id=doc_id, known=known.get(doc_id))
 
 
-def load_file(path: Path, *, doc_id: str) -> tuple[Document | None, FileReport]:
+def load_file(
+    path: Path, *, doc_id: str, known: Document | None = None
+) -> tuple[Document | None, FileReport]:
     """One file's document, or None, and its report; raises nothing for a file that is unusable.
 
     The report's ``n_chunks`` is left at 0: the document is not cut yet.
     """
     try:
-        document, is_exact = _load(path, doc_id)
+        document, is_exact = _load(path, doc_id, known)
     except UnusableFileError as error:
         return None, FileReport(doc_id, error.state, error.message)
     remarks = list(document.warnings)
@@ -56,10 +70,10 @@ def load_document(path: Path, *, doc_id: str) -> Document:
         UnusableFileError: When it cannot be read, is not text or is blank; ``state`` tells
             whether it failed or is skipped.
     """
-    return _load(path, doc_id)[0]
+    return _load(path, doc_id, None)[0]
 
 
-def _load(path: Path, doc_id: str) -> tuple[Document, bool]:
+def _load(path: Path, doc_id: str, known: Document | None) -> tuple[Document, bool]:
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -70,11 +84,14 @@ def _load(path: Path, doc_id: str) -> tuple[Document, bool]:
     decoded = decode(raw)
     if not decoded.text.strip():
         raise UnusableFileError("empty file: only blank space", state="skipped")
+    digest = sha256(raw).hexdigest()
+    if known is not None and known.sha256 == digest:
+        return known, decoded.is_exact
     document = Document(
         doc_id=doc_id,
         title=path.name,
         text=decoded.text,
-        sha256=sha256(raw).hexdigest(),
+        sha256=digest,
         warnings=decoded.notes,
     )
     if path.suffix.lower() in MARKDOWN_SUFFIXES:

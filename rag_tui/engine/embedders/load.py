@@ -12,9 +12,8 @@ from rag_tui.engine.embedders.profile import read_profile
 from rag_tui.engine.embedders.sentence_transformer import SentenceTransformerEmbedder
 from rag_tui.engine.errors import ModelError
 from rag_tui.engine.events import Progress
-from rag_tui.engine.models import ModelFiles
+from rag_tui.engine.models import Backend, ModelFiles
 from rag_tui.engine.onnx_export import ExportRefused
-from rag_tui.engine.settings import ModelSettings
 
 HASHING = "hashing"
 """The embedder that needs no model."""
@@ -22,9 +21,10 @@ HASHING = "hashing"
 
 def load_embedder(
     files: ModelFiles | None,
-    settings: ModelSettings,
     cache_dir: Path,
     *,
+    backend: Backend = "auto",
+    device: str = "cpu",
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Embedder:
     """Load an embedder, by the fast path where it is proven equal.
@@ -34,8 +34,9 @@ def load_embedder(
 
     Args:
         files: The resolved model; None for the hashing embedder.
-        settings: Backend and device.
         cache_dir: Where exports are kept, in ``models/``.
+        backend: What may answer.
+        device: ``cpu``, ``cuda``, ``mps``; ``auto`` lets sentence-transformers choose.
         report: Told before something that takes seconds.
 
     Raises:
@@ -45,10 +46,10 @@ def load_embedder(
     if files is None:
         return HashingEmbedder()
     profile = read_profile(files)
-    wants_export = settings.backend != "sentence-transformers" and settings.device == "cpu"
-    if settings.backend == "onnx" and settings.device != "cpu":
+    wants_export = backend != "sentence-transformers" and device == "cpu"
+    if backend == "onnx" and device != "cpu":
         raise ModelError(
-            f"the onnx backend runs on the CPU (got models.device = {settings.device})",
+            f"the onnx backend runs on the CPU (got models.device = {device})",
             "Set models.device to cpu, or models.backend to sentence-transformers.",
         )
     if wants_export:
@@ -56,7 +57,7 @@ def load_embedder(
         if exported is not None:
             return exported
     report(Progress("model", note=f"loading {files.asked_for}"))
-    original = SentenceTransformerEmbedder(files, profile, device=settings.device)
+    original = SentenceTransformerEmbedder(files, profile, device=device)
     if not wants_export:
         return original
     if not profile.not_exportable:
@@ -64,7 +65,7 @@ def load_embedder(
     try:
         return export_embedder(original, files, profile, cache_dir)
     except ExportRefused as refusal:
-        if settings.backend == "onnx":
+        if backend == "onnx":
             raise ModelError(
                 f"{files.asked_for} cannot run on the onnx backend: {refusal}",
                 "Set models.backend to auto.",

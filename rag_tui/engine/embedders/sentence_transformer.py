@@ -20,10 +20,23 @@ from rag_tui.engine.quiet import quiet_transformers, quietly
 from rag_tui.engine.tokenizing import without_surrogates
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from rag_tui.engine.embedders.base import Vectors
 
 _SLICE = 8
 """Texts between two looks at the cancel token; a slice of long texts takes some 100 ms."""
+_SELF_TEST = ("Can I bring my dog?", "The key is in the box beside the garden gate. " * 8)
+_LEAST_COSINE = 0.999
+
+
+def is_same_direction(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating]) -> bool:
+    """Whether every row of ``a`` has a cosine of at least 0.999 with its row of ``b``.
+
+    Both are ``(n, dimensions)`` with rows of L2 norm 1; NaN anywhere means no.
+    """
+    cosines = np.einsum("nd,nd->n", a, b)
+    return bool((cosines >= _LEAST_COSINE).all())
 
 
 class SentenceTransformerEmbedder:
@@ -58,6 +71,8 @@ class SentenceTransformerEmbedder:
             device=str(self.model.device),
             note=files.note,
         )
+        if self.model.device.type != "cpu":
+            info = self._checked_device(info)
         # Asked of a real vector: the library's own answer may be None for some modules.
         self._info = replace(info, dimensions=int(self._encode(["a"], is_query=False).shape[1]))
 
@@ -90,6 +105,17 @@ class SentenceTransformerEmbedder:
             rows = order[start : start + _SLICE]
             raw[rows] = self._encode([texts[i] for i in rows], is_query=False)
         return unit_rows(raw, texts, model=self._info.name)
+
+    def _checked_device(self, info: EmbedderInfo) -> EmbedderInfo:
+        """Compare the device with the CPU: some give NaN or wrong vectors and nobody notices."""
+        device = self.model.device
+        on_device = self._encode(_SELF_TEST, is_query=False)
+        self.model.to("cpu")
+        if is_same_direction(on_device, self._encode(_SELF_TEST, is_query=False)):
+            self.model.to(device)
+            return info
+        note = f"runs on the CPU: {device} gives other vectors for this model"
+        return replace(info, device="cpu", note="; ".join(filter(None, (info.note, note))))
 
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> Any:
         encode = self.model.encode_query if is_query else self.model.encode_document

@@ -10,23 +10,23 @@ from typing import Any
 from rag_tui.engine.errors import ModelError
 from rag_tui.engine.events import Progress
 from rag_tui.engine.ids import fingerprint
-from rag_tui.engine.models import ModelFiles
+from rag_tui.engine.models import Backend, ModelFiles
 from rag_tui.engine.onnx_export import EXPORTABLE, ExportRefused
 from rag_tui.engine.rerankers.base import Reranker, RerankerInfo
 from rag_tui.engine.rerankers.cross_encoder import CrossEncoderReranker
 from rag_tui.engine.rerankers.export import export_reranker, open_export
 from rag_tui.engine.rerankers.onnx import OnnxReranker
 from rag_tui.engine.rerankers.scores import logit_kind
-from rag_tui.engine.settings import ModelSettings
 
 _DEFAULT_MAX_TOKENS = 512
 
 
 def load_reranker(
     files: ModelFiles,
-    settings: ModelSettings,
     cache_dir: Path,
     *,
+    backend: Backend = "auto",
+    device: str = "cpu",
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Reranker:
     """Load a reranker, by the fast path where it is proven equal.
@@ -37,8 +37,9 @@ def load_reranker(
 
     Args:
         files: The resolved model.
-        settings: Backend and device.
         cache_dir: Where exports are kept, in ``models/``.
+        backend: What may answer.
+        device: ``cpu``, ``cuda``, ``mps``; ``auto`` lets sentence-transformers choose.
         report: Told before something that takes seconds.
 
     Raises:
@@ -48,14 +49,19 @@ def load_reranker(
     info = _info(files, config)
     if files.format == "onnx":
         return OnnxReranker(files.weights[0], files.folder / "tokenizer.json", info=info)
-    wants_export = settings.backend != "sentence-transformers" and settings.device == "cpu"
+    if backend == "onnx" and device != "cpu":
+        raise ModelError(
+            f"the onnx backend runs on the CPU (got models.device = {device})",
+            "Set models.device to cpu, or models.backend to sentence-transformers.",
+        )
+    wants_export = backend != "sentence-transformers" and device == "cpu"
     exportable = config.get("model_type") in EXPORTABLE
     if wants_export:
         exported = open_export(info, cache_dir)
         if exported is not None:
             return exported
     report(Progress("model", note=f"loading {files.asked_for}"))
-    original = CrossEncoderReranker(files, info, device=settings.device)
+    original = CrossEncoderReranker(files, info, device=device)
     if not wants_export:
         return original
     if exportable:
@@ -63,7 +69,7 @@ def load_reranker(
     try:
         return export_reranker(original, info, cache_dir)
     except ExportRefused as refusal:
-        if settings.backend == "onnx":
+        if backend == "onnx":
             raise ModelError(
                 f"{files.asked_for} cannot run on the onnx backend: {refusal}",
                 "Set models.backend to auto.",

@@ -97,8 +97,9 @@ class ChunksScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Name the panes and follow the app's index."""
+        titles = {"tree": "Documents", "list": "Chunks", "view": "Text"}
         for pane in PANES:
-            self._pane_widget(pane).border_title = pane.capitalize()
+            self._pane_widget(pane).border_title = titles[pane]
         self.query_one("#lengths").tooltip = "Chunks by length in tokens"
         self.watch(self.app, "index", self._show_index)
 
@@ -287,7 +288,14 @@ class ChunksScreen(Screen[None]):
         else:
             self._show_selected(self.Selected(index, selection, select(index, selection), keep))
 
-    @work(thread=True, exclusive=True, group="chunk-filter", exit_on_error=False)
+    # Without a description Textual makes one from the arguments: over a second for a large index.
+    @work(
+        thread=True,
+        exclusive=True,
+        group="chunk-filter",
+        exit_on_error=False,
+        description="filter chunks",
+    )
     def _find_in_thread(self, index: Index, selection: Selection, keep: int | None) -> None:
         cancelled = get_current_worker().cancelled_event
         positions = select(index, selection, is_cancelled=cancelled.is_set)

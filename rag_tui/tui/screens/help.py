@@ -126,7 +126,11 @@ def key_groups(
         if rows := _rows(app, bindings):
             groups.setdefault(_title(node), rows)
     for node in outer:
-        if rows := _rows(app, active.get(node, ())):
+        bindings = active.get(node, [])
+        actions = {binding.action for binding in bindings}
+        # What can do nothing at this moment is not active, but has its key all the same.
+        idle = [b for b in _declared(node, keymap) if b.action not in actions]
+        if rows := _rows(app, [*bindings, *idle]):
             groups.setdefault(_title(node), []).extend(rows)
     return groups
 
@@ -135,23 +139,27 @@ def _unfocused(
     screen: Screen[object], keymap: Mapping[str, str]
 ) -> Iterator[tuple[DOMNode, list[Binding]]]:
     """The own bindings of this package's panes that do not have the focus."""
-    focused = screen.focused
     for node in screen.query("*").results():
-        is_ours = type(node).__module__.startswith("rag_tui.")
-        if node.can_focus and is_ours and node is not focused:
-            declared = [
-                declared
-                for kind in type(node).__mro__
-                if kind.__module__.startswith("rag_tui.")
-                for declared in vars(kind).get("BINDINGS", ())
-            ]
-            remapped = [
-                _with_key(binding, keymap[binding.id or ""])
-                if isinstance(binding, Binding) and binding.id in keymap
-                else binding
-                for binding in declared
-            ]
-            yield node, list(Binding.make_bindings(remapped))
+        if node.can_focus and node is not screen.focused:
+            yield node, _declared(node, keymap)
+
+
+def _declared(node: DOMNode, keymap: Mapping[str, str]) -> list[Binding]:
+    """The bindings that this package's classes give a node, remapped."""
+    declared = [
+        binding
+        for kind in type(node).__mro__
+        if kind.__module__.startswith("rag_tui.")
+        for binding in Binding.make_bindings(vars(kind).get("BINDINGS", ()))
+    ]
+    # A binding of several keys became one for each; remapping replaces them all at once.
+    remapped = {
+        binding.id: binding.with_key(keymap[binding.id])
+        for binding in declared
+        if binding.id is not None and binding.id in keymap
+    }
+    kept = [binding for binding in declared if binding.id not in remapped]
+    return [*kept, *Binding.make_bindings(remapped.values())]
 
 
 def _with_key(binding: Binding, keys: str) -> Binding:

@@ -41,7 +41,7 @@ class SourceList(VirtualList):
         self.n_rows = n_rows
         if self.cursor >= n_rows or self.cursor < 0:
             self.set_reactive(VirtualList.cursor, 0 if n_rows else -1)
-        self.styles.height = max(1, n_rows)
+        self.styles.height = max(1, n_rows) + 1  # the line above
         self.refresh()
 
     def draw_row(self, row: int, width: int) -> Iterable[Cell]:
@@ -112,7 +112,6 @@ class AnswerView(Vertical):
         """Show no answer, and why."""
         self.answer = None
         self._redraw([])
-        self._scroll.anchor()
         self._state.update(fmt.content(message, newlines=True))
         self.sources.show(prompt)
 
@@ -150,6 +149,7 @@ class AnswerView(Vertical):
         first, *rest = piece.split("\n")
         if not self._paragraphs:
             self._redraw([""])
+        is_at_end = self._scroll.scroll_y >= self._scroll.max_scroll_y - 1
         self._lines[-1] += first
         self._paragraphs[-1].update(fmt.content(self._lines[-1]))
         added = [Static(fmt.content(line), markup=False) for line in rest]
@@ -157,6 +157,8 @@ class AnswerView(Vertical):
         self._paragraphs += added
         if added:
             self._scroll.mount_all(added)
+        if is_at_end:  # whoever has scrolled up to read stays there
+            self._scroll.scroll_end(animate=False)
 
     def _redraw(self, lines: list[str]) -> None:
         self._scroll.remove_children()

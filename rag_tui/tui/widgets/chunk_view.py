@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.content import Span as ContentSpan
 from textual.widgets import Static
 
 from rag_tui.engine.types import Chunk, Document
@@ -122,25 +123,34 @@ def header(
 def body(chunk: Chunk, *, query_terms: frozenset[str] = frozenset()) -> Content:
     """The chunk's text: its own heading lines dim, the question's words underlined."""
     text = chunk.text[:DISPLAYED]
-    parts: list[Content] = []
+    edge = min(chunk.body_offset, len(text))
+    pieces: list[tuple[str, str]] = []
     at = 0
-    for start, end in _matches(text, query_terms):
-        parts.append(_piece(text, at, start, chunk.body_offset))
-        parts.append(fmt.content(text[start:end], MATCH_STYLE, newlines=True))
+    for start, end in [*_matches(text, query_terms), (len(text), len(text))]:
+        middle = min(max(edge, at), start)
+        pieces.append((text[at:middle], HEADING_STYLE))
+        pieces.append((text[middle:start], ""))
+        pieces.append((text[start:end], MATCH_STYLE))
         at = end
-    parts.append(_piece(text, at, len(text), chunk.body_offset))
     hidden = len(chunk.text) - len(text)
     if hidden > 0:
         note = f"\n… {fmt.count(hidden, 'more character')}; copying gives all of them"
-        parts.append(Content.styled(note, WARNING_STYLE))
-    return Content("").join(parts)
+        pieces.append((note, WARNING_STYLE))
+    return _assemble(pieces)
 
 
-def _piece(text: str, start: int, end: int, body_offset: int) -> Content:
-    """Text without matches, dim as far as it belongs to the heading lines."""
-    edge = min(max(body_offset, start), end)
-    heading = fmt.content(text[start:edge], HEADING_STYLE, newlines=True)
-    return heading + fmt.content(text[edge:end], newlines=True)
+def _assemble(pieces: Sequence[tuple[str, str]]) -> Content:
+    """Foreign strings and their styles as one piece of content; time grows with their length."""
+    shown: list[str] = []
+    spans: list[ContentSpan] = []
+    at = 0
+    for text, style in pieces:
+        shown.append(fmt.display(text, newlines=True))
+        end = at + len(shown[-1])
+        if style and end > at:
+            spans.append(ContentSpan(at, end, style))
+        at = end
+    return Content("".join(shown), spans=spans)
 
 
 def _matches(text: str, query_terms: frozenset[str]) -> Iterator[Span]:

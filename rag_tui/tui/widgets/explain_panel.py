@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -63,78 +64,76 @@ class ExplainPanel(VerticalScroll, can_focus=True):
 
 
 def _lines(explanation: Explanation, rankings: Mapping[Method, Ranking]) -> Iterator[Content]:
-    for method, part in (
-        ("vector", _vector(explanation.vector) if explanation.vector else None),
-        ("bm25", _bm25(explanation.bm25) if explanation.bm25 else None),
-        ("hybrid", _hybrid(explanation.hybrid) if explanation.hybrid else None),
-        ("reranked", _reranked(explanation.reranked) if explanation.reranked else None),
-    ):
+    parts: dict[Method, Iterator[str] | None] = {
+        "vector": _vector(explanation.vector) if explanation.vector else None,
+        "bm25": _bm25(explanation.bm25) if explanation.bm25 else None,
+        "hybrid": _hybrid(explanation.hybrid) if explanation.hybrid else None,
+        "reranked": _reranked(explanation.reranked) if explanation.reranked else None,
+    }
+    for method, part in parts.items():
+        ranking = rankings.get(method)
+        absent = "there is no list" if ranking is None else "not in this list"
         yield Content("")
-        title = TITLES[method]  # type: ignore[index]
-        if part is None:
-            ranking = rankings.get(method)  # type: ignore[call-overload]
-            absent = "not in this list" if ranking is not None else "no list"
-            yield _labelled(title, absent)
-            continue
-        for i, line in enumerate(part):
-            yield _labelled(title if i == 0 else "", line)
-        ranking = rankings.get(method)  # type: ignore[call-overload]
+        for i, line in enumerate(part if part is not None else (absent,)):
+            yield _labelled(TITLES[method] if i == 0 else "", line)
         if ranking is not None:
             kind = ranking.score_kind
-            yield _labelled("", f"{kind.name}: {kind.range}; {kind.note}".rstrip("; "))
+            yield _labelled("", f"{kind.name}: {kind.range}; {kind.note}".rstrip("; "), "dim")
 
 
 def _vector(part: VectorExplanation) -> Iterator[str]:
     where = f"rank {part.rank}" if part.rank else f"not in the first {part.n_ranked}"
-    gap = f", {part.gap_to_next:.4f} above the next" if part.gap_to_next is not None else ""
-    similarity = f"{part.similarity:.4f}" if part.similarity is not None else "unknown"
-    yield f"cosine {similarity} · {where}{gap}"
+    gap = f" · {part.gap_to_next:.4f} above the next" if part.gap_to_next is not None else ""
+    yield f"cosine {part.similarity:.4f} · {where}{gap}"
 
 
 def _bm25(part: BM25Explanation) -> Iterator[str]:
+    params = part.params
     yield (
-        f"score {part.score:.4f} · {part.chunk_length} words, mean {part.mean_length:.1f} · "
-        f"k1 {part.params.k1:g}, b {part.params.b:g}, {part.params.variant}"
+        f"score {part.score:.4f} · {fmt.count(part.chunk_length, 'word')} "
+        f"(mean {part.mean_length:.1f}) · {params.variant}, k1 {params.k1:g}, b {params.b:g}"
     )
     if part.terms:
-        width = min(20, max(len("term"), *(len(fmt.display(t.term)) for t in part.terms)))
-        yield f"{'term':<{width}}  tf    df     idf  length    adds  share"
-        for term in sorted(part.terms, key=lambda t: -t.contribution):
+        names = [fmt.one_line(share.term) for share in part.terms]
+        width = min(20, max(cell_len(name) for name in [*names, "word"]))
+        yield f"{'word':<{width}}  tf    df     idf  length    adds  share"
+        for name, share in zip(names, part.terms, strict=True):
             yield (
-                f"{fmt.fit(term.term, width)} {term.tf:>3} {term.df:>5} {term.idf:>7.3f} "
-                f"{term.length_factor:>7.3f} {term.contribution:>7.4f} {term.share:>5.0%} "
-                f"{fmt.bar(term.share, 10)}"
+                f"{fmt.fit(name, width)} {share.tf:>3} {share.df:>5} {share.idf:>7.3f} "
+                f"{share.length_factor:>7.3f} {share.contribution:>7.4f} {share.share:>5.0%}  "
+                f"{fmt.bar(share.share, 10)}"
             ).rstrip()
     if part.unmatched:
-        words = ", ".join(f"{t.term} (df {t.df})" for t in part.unmatched)
+        words = ", ".join(f"{term} ({_chunks(df)})" for term, df in part.unmatched)
         yield f"not in this chunk: {words}"
 
 
+def _chunks(df: int) -> str:
+    return f"in {fmt.count(df, 'chunk')}" if df else "in no chunk"
+
+
 def _hybrid(part: HybridExplanation) -> Iterator[str]:
-    terms = [
+    addends = [
         f"{'' if p.weight == 1 else f'{p.weight:g}×'}1/({part.k:g}+{p.rank})"
         for p in part.parts
         if p.rank is not None
     ]
-    yield f"{' + '.join(terms) or '0'} = {part.score:.4f}"
+    yield f"{' + '.join(addends) or '0'} = {part.score:.4f}"
     yield "   ".join(
-        f"{p.method}: rank {p.rank} adds {p.addend:.5f}"
+        f"{p.method} rank {p.rank} adds {p.addend:.5f}"
         if p.rank is not None
-        else f"{p.method}: not listed, adds 0"
+        else f"{p.method}: not in its list, adds 0"
         for p in part.parts
     )
 
 
 def _reranked(part: RerankExplanation) -> Iterator[str]:
-    if part.score is None:
-        yield "not among the rows the reranker read"
-        return
-    yield f"score {part.score:.3f} · sigmoid {part.sigmoid:.4f}"
-    if part.rank_before is not None and part.rank_after is not None:
+    yield f"score {part.score:.3f} · sigmoid {part.sigmoid:.4f} (not a probability)"
+    if part.rank_before is not None:
         moved = part.rank_before - part.rank_after
-        how = f"▲{moved} up" if moved > 0 else f"▼{-moved} down" if moved else "═ same place"
+        how = f"▲{moved}" if moved > 0 else f"▼{-moved}" if moved < 0 else "═"
         yield f"hybrid rank {part.rank_before} → rank {part.rank_after}  {how}"
 
 
-def _labelled(label: str, text: str) -> Content:
-    return fmt.content(f"{label:<{LABEL_WIDTH}}", "bold") + fmt.content(text)
+def _labelled(label: str, text: str, style: str = "") -> Content:
+    return fmt.content(f"{label:<{LABEL_WIDTH}}", "bold") + fmt.content(text, style)

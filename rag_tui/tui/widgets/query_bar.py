@@ -42,6 +42,10 @@ class QueryInput(Input):
         self.value = self._draft if is_draft else self._history[self._place]
         self.cursor_position = len(self.value)
 
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Whether a key is text; Textual does not find the character of ``slash``."""
+        return key == "slash" or super().check_consume_key(key, character)
+
     def on_paste(self, event: events.Paste) -> None:
         """Take all lines of what is pasted, not the first one only."""
         self.replace(" ".join(event.text.split("\n")), *self.selection)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from rag_tui.engine.index import Index
 
-Phase = Literal["opening", "indexing", "embedding", "fresh", "not refreshed", "failed"]
+Phase = Literal[
+    "opening", "indexing", "embedding", "fresh", "keyword only", "not refreshed", "failed"
+]
 
 
 @dataclass(frozen=True, slots=True)

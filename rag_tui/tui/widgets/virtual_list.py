@@ -190,7 +190,7 @@ class VirtualList(ScrollView, can_focus=True):
 
     def _refresh_row(self, row: int) -> None:
         if row >= 0:
-            self.refresh_line(row - round(self.scroll_y))
+            self.refresh_line(row)
 
     def _scroll_to_row(self, row: int) -> None:
         height = self.scrollable_content_region.height

@@ -1,0 +1,220 @@
+"""Answers without a language model: the sentences of the sources that answer best, quoted."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rag_tui.engine.citations import find_citations
+from rag_tui.engine.errors import ModelError
+from rag_tui.engine.events import CancelToken
+from rag_tui.engine.llms.sentences import split_sentences
+from rag_tui.engine.types import NOT_FOUND, Answer, Prompt, Source
+
+if TYPE_CHECKING:
+    from rag_tui.engine.loading import Models
+
+# How these were found: 54 questions on the demo corpus, its own 22 and 32 more of the same kind
+# (34 answerable, 20 not), with the cross-encoder ms-marco-MiniLM-L-12-v2 (int8) and
+# all-MiniLM-L6-v2. No logit alone tells them apart: "What time is breakfast?", which nothing
+# answers, gets -4.3, and "Can I bring my dog?", answered by a section on animals, -6.3. Taking
+# the sum of evidence as "logit at least 0, or cosine at least 0.40" finds 30 of the 34 and
+# wrongly answers 2 of the 20.
+CLEAR_LOGIT = 0.0
+"""A cross-encoder's own border between relevant and not (a sigmoid of 0.5): enough alone."""
+CLOSE_COSINE = 0.40
+"""Cosine of question and best text that is enough alone; holds for `COSINE_MODEL` only."""
+COSINE_MODEL = "all-MiniLM-L6-v2"
+LONE_LOGIT = -4.0
+"""Enough when no calibrated cosine can be had: finds 25 of the 34, wrongly answers 2 of the 20."""
+ENOUGH_WORDS = 0.5
+"""Without models: the share of the question's content words that the best source must hold."""
+
+MAX_SENTENCES = 3
+
+
+class ExtractiveAnswerer:
+    """Quotes one to three sentences that answer best, each with the number of its source.
+
+    Needs no key and no network, and says the same every time. The reranker picks: first the
+    sources (heading and text, as the search's own reranking reads them), then, in those close to
+    the best, the sentences (each read with its heading). When nothing is relevant enough the
+    answer is the not-found sentence. Without a reranker, shared words decide, and the answer's
+    detail says so.
+
+    Args:
+        models: The session's reranker and embedder; loaded in a thread, on first use.
+    """
+
+    name = "extractive"
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str | Answer]:
+        """One piece a sentence, then the `Answer`. Closing or cancelling stops the scoring.
+
+        A sentence is quoted word for word; line breaks become spaces, and brackets of the source
+        that look like a citation get a backslash (Markdown's escape), so that they are none.
+        """
+        cancel = CancelToken()
+        try:
+            found = await asyncio.to_thread(self._find, prompt, cancel)
+        finally:
+            cancel.cancel()
+        if not found.quotes:
+            yield NOT_FOUND
+            yield Answer(NOT_FOUND, "not found", self.name, detail=found.detail)
+            return
+        # A paragraph each: an unpaired backtick in one quote cannot swallow the next's number.
+        quotes = [f"{_without_markers(quote.text)} [{quote.number}]" for quote in found.quotes]
+        pieces = [quotes[0], *(f"\n\n{quote}" for quote in quotes[1:])]
+        for piece in pieces:
+            yield piece
+        yield Answer("".join(pieces), "complete", self.name, detail=found.detail)
+
+    def _find(self, prompt: Prompt, cancel: CancelToken) -> _Found:
+        if not prompt.sources:
+            return _Found((), "There are no sources.")
+        try:
+            return self._find_by_reranker(prompt, cancel)
+        except ModelError as error:
+            found = _find_by_words(prompt)
+            reason = " ".join(
+                f"Chosen by shared words only, because the reranker is missing. {error}".split()
+            )
+            return replace(found, detail=f"{reason} {found.detail}".strip())
+
+    def _find_by_reranker(self, prompt: Prompt, cancel: CancelToken) -> _Found:
+        def score(texts: Sequence[str]) -> list[float]:
+            return list(self._models.rerank_scores(prompt.question, texts, cancel=cancel))
+
+        candidates = _ranked(prompt.sources, score, source_margin=2.0)
+        if not candidates:
+            return _Found((), "The sources hold no sentence.")
+        best = candidates[0]
+        logit = max(best.score, best.source_score)
+        cosine = None if logit >= CLEAR_LOGIT else self._cosine(prompt, best)
+        if logit < CLEAR_LOGIT:
+            told = f"Best logit {logit:.1f}"
+            if cosine is None:
+                is_enough = logit >= LONE_LOGIT
+                told = f"{told} (needs {LONE_LOGIT:g})."
+            else:
+                is_enough = cosine >= CLOSE_COSINE
+                needs = f"needs {CLEAR_LOGIT:g}), best cosine {cosine:.2f} (or {CLOSE_COSINE:.2f}"
+                told = f"{told} ({needs})."
+            if not is_enough:
+                return _Found((), f"Nothing is relevant enough. {told}")
+        return _Found(_best(candidates, margin=2.0), "")
+
+    def _cosine(self, prompt: Prompt, best: _Candidate) -> float | None:
+        """The question's cosine with the best source or sentence, the higher; None: unknown."""
+        try:
+            embedder = self._models.embedder()
+            if not embedder.info.name.rstrip("/").endswith(COSINE_MODEL):
+                return None
+            question = self._models.embed_query(prompt.question)
+        except ModelError:
+            return None
+        texts = [_passage(best.source, best.source.text), _passage(best.source, best.text)]
+        vectors = embedder.embed_documents(texts)
+        return float((vectors @ question).max())
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    source: Source
+    source_score: float
+    ordinal: int
+    """Position of the sentence in its source."""
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    quotes: tuple[_Quote, ...]
+    detail: str
+
+
+def _passage(source: Source, text: str) -> str:
+    """What is scored: as a chunk's embedded text, so that search and answer share one score."""
+    return f"{source.heading}\n\n{text}" if source.heading else text
+
+
+def _ranked(
+    sources: Sequence[Source],
+    score: Callable[[Sequence[str]], list[float]],
+    *,
+    source_margin: float,
+) -> list[_Candidate]:
+    """Sentences of the sources close to the best one, best first, ties in reading order."""
+    source_scores = score([_passage(source, source.text) for source in sources])
+    floor = max(source_scores) - source_margin
+    unscored = [
+        _Candidate(source, source_score, ordinal, sentence, 0.0)
+        for source, source_score in zip(sources, source_scores, strict=True)
+        if source_score >= floor
+        for ordinal, sentence in enumerate(split_sentences(source.text))
+    ]
+    scores = score([_passage(candidate.source, candidate.text) for candidate in unscored])
+    scored = [replace(c, score=s) for c, s in zip(unscored, scores, strict=True)]
+    return sorted(scored, key=lambda c: (-c.score, c.source.number, c.ordinal))
+
+
+def _best(candidates: Sequence[_Candidate], *, margin: float) -> tuple[_Quote, ...]:
+    """The first few candidates close to the best, in reading order, each text once."""
+    close = [c for c in candidates if c.score >= candidates[0].score - margin]
+    unique = list({c.text: c for c in reversed(close)}.values())[::-1][:MAX_SENTENCES]
+    unique.sort(key=lambda c: (c.source.number, c.ordinal))
+    return tuple(_Quote(c.source.number, c.text) for c in unique)
+
+
+def _without_markers(sentence: str) -> str:
+    pieces = []
+    at = 0
+    for citation in find_citations(sentence, 0):
+        pieces.append(f"{sentence[at : citation.start]}\\")
+        at = citation.start
+    return "".join(pieces) + sentence[at:]
+
+
+_WORD = re.compile(r"[^\W_]+")
+_STOP_WORDS = frozenset(
+    _WORD.findall(
+        "a am an and any are as at be been by can could did do does for from get had has have how "
+        "i if in is it its may me must my no not of on or our shall should so some that the their "
+        "them there these they this those to up us was we were what when where which who why will "
+        "with would you your"
+    )
+)
+
+
+def _find_by_words(prompt: Prompt) -> _Found:
+    wanted = _content_words(prompt.question)
+    if not wanted:
+        return _Found((), "The question holds no content word.")
+
+    def score(texts: Sequence[str]) -> list[float]:
+        return [len(wanted & _content_words(text)) / len(wanted) for text in texts]
+
+    candidates = _ranked(prompt.sources, score, source_margin=0.25)
+    share = max((c.source_score for c in candidates), default=0.0)
+    if share < ENOUGH_WORDS:
+        return _Found((), f"The best source holds {share:.0%} of the question's words.")
+    return _Found(_best(candidates, margin=0.0), "")
+
+
+def _content_words(text: str) -> frozenset[str]:
+    words = {word.casefold() for word in _WORD.findall(text)} - _STOP_WORDS
+    return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words)

