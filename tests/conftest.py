@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="rag-tui-no-hub-")
+os.environ["HF_HUB_CACHE"] = os.environ["HF_HOME"]
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 os.environ.pop("NO_COLOR", None)

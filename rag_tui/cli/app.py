@@ -61,22 +61,24 @@ RerankerOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 
 
+# typer 0.16 and later carry their own copy of click, earlier ones use the package: the base class
+# of all usage errors is found through the one name that both export
+_PARSER_ERROR: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+
+
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; expected failures are told, never raised."""
-    import click
-
     from rag_tui.engine.errors import RagTuiError, UsageError
 
     try:
         result = cli(args=arguments, prog_name="rag-tui", standalone_mode=False)
-    except click.exceptions.Exit as error:
+    except typer.Exit as error:
         return error.exit_code
-    except click.UsageError as error:
-        if error.ctx is not None:
-            sys.stderr.write(f"{error.ctx.get_usage()}\n")
+    except _PARSER_ERROR as error:
         sys.stderr.write(f"error: {_shown(error.format_message())}\n")
+        sys.stderr.write("`rag-tui --help` lists the commands, `rag-tui COMMAND --help` options.\n")
         return EXIT_USAGE
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED
     except RagTuiError as error:

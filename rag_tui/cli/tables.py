@@ -100,7 +100,9 @@ def _header(result: StageResult) -> Text:
     name = result.stage.upper()
     if result.ranking is None:
         return plain(f"{name} – failed")
-    return plain(f"{name} {result.ranking.score_kind.name} · {result.elapsed_s * 1000:.0f} ms")
+    kind = result.ranking.score_kind.name
+    named = kind if kind.upper().startswith(name) else f"{name} {kind}"
+    return plain(f"{named} · {result.elapsed_s * 1000:.0f} ms")
 
 
 def _cell(
@@ -117,26 +119,28 @@ def _cell(
     text = Text(f"{score(hit.score, ranking.score_kind):>7} ")
     if ranking.method != "reranked":
         text.append(f"{bar(share, 4):4} ")
+    moved = movement(ranking, hit, rankings)
+    if moved:
+        text.append(f"{moved} ", "dim")
     text.append(clip(label(index.chunks[hit.position]), 40))
-    text.append(movement(ranking, hit, rankings), "dim")
     return text
 
 
 def movement(ranking: Ranking, hit: Hit, rankings: Mapping[Method, Ranking]) -> str:
-    """`` v3 b1``: the input ranks of a fused row; `` ▲4``: how far a reranked row moved."""
+    """``v3 b1``: the input ranks of a fused row; ``▲4``: how far a reranked row moved."""
     if ranking.method == "hybrid":
         parts = []
         for method, letter in (("vector", "v"), ("bm25", "b")):
             source = rankings.get(method)  # type: ignore[call-overload]
             rank = source.rank_of(hit.chunk_id) if source else None
             parts.append(f"{letter}{rank if rank is not None else '–'}")
-        return "  " + " ".join(parts)
+        return f"{parts[0]:3} {parts[1]:3}"
     if ranking.method == "reranked" and "hybrid" in rankings:
         before = rankings["hybrid"].rank_of(hit.chunk_id)
         if before is None:
             return ""
         moved = before - hit.rank
-        return "  ═" if moved == 0 else f"  {'▲' if moved > 0 else '▼'}{abs(moved)}"
+        return "═  " if moved == 0 else f"{'▲' if moved > 0 else '▼'}{abs(moved):<2}"
     return ""
 
 

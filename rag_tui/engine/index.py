@@ -38,7 +38,9 @@ class Manifest:
     """The whole `EmbedderInfo`."""
 
 
-@dataclass(frozen=True)
+# By identity and briefly: comparing arrays has no truth value, and whoever logs an index would
+# wait a second for the text of all its chunks.
+@dataclass(frozen=True, eq=False, repr=False)
 class Index:
     """Everything a search needs. Arrays are non-writeable; tuples are in corpus order."""
 

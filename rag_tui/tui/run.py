@@ -26,12 +26,13 @@ def run_app(folder: str | None, overrides: Mapping[str, object] | None = None) -
             "Name an existing folder, or leave it out to open the demo corpus.\n"
         )
         return EXIT_USAGE
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
         sys.stderr.write(
-            "error: the app needs a terminal (stdin or stdout is not one, or TERM is dumb).\n"
+            "error: the app needs a terminal (stdin or stderr is not one, or TERM is dumb).\n"
             'Use a command instead, e.g. rag-tui search "question" --folder FOLDER --json.\n'
         )
         return EXIT_USAGE
+    # Textual draws on stderr, so that stdout may be redirected
     gc.disable()  # collections during start-up find nothing; the app switches it on again
     from rag_tui.tui.app import RagTuiApp
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -424,51 +425,35 @@ def test_a_device_is_trusted_only_when_every_vector_points_the_same_way(
     assert is_same_direction(np.eye(2), np.array(other)) is expected
 
 
-def test_a_device_that_gives_nan_is_left_for_the_cpu(
-    files: ModelFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import torch
+class OnBrokenDevice:
+    """A loaded model on a device of which this machine has none: every second vector is NaN."""
 
-    original: Callable[..., Any] = SentenceTransformerEmbedder._encode
+    def __init__(self, folder: Path) -> None:
+        from sentence_transformers import SentenceTransformer
 
-    class Broken:
-        """A device of which this machine has none."""
+        self._real = SentenceTransformer(str(folder), device="cpu")
+        self.device = SimpleNamespace(type="mps")
 
-        type = "mps"
+    def to(self, device: Any) -> None:
+        self.device = SimpleNamespace(type=device) if isinstance(device, str) else device
 
-        def __str__(self) -> str:
-            return "mps:0"
-
-    def encode(self: SentenceTransformerEmbedder, texts: Any, *, is_query: bool) -> Any:
-        vectors = original(self, texts, is_query=is_query)
-        if isinstance(self.model.device, Broken):
+    def encode_document(self, texts: list[str], **settings: Any) -> Any:
+        vectors = self._real.encode_document(texts, **settings)
+        if self.device.type == "mps":
             vectors[1::2] = np.nan
         return vectors
 
-    def load(_: ModelFiles, __: str) -> Any:
-        from sentence_transformers import SentenceTransformer
 
-        class OnBrokenDevice(SentenceTransformer):  # type: ignore[misc]
-            is_moved = False
-
-            @property
-            def device(self) -> Any:
-                return torch.device("cpu") if self.is_moved else Broken()
-
-            def to(self, *arguments: Any, **settings: Any) -> Any:
-                self.is_moved = arguments == ("cpu",)
-                return self
-
-            def encode_document(self, *arguments: Any, **settings: Any) -> Any:
-                return super().encode_document(*arguments, device="cpu", **settings)
-
-        return OnBrokenDevice(str(files.folder), device="cpu")
-
-    monkeypatch.setattr(SentenceTransformerEmbedder, "_encode", encode)
-    monkeypatch.setattr("rag_tui.engine.embedders.sentence_transformer._load", load)
+def test_a_device_that_gives_nan_is_left_for_the_cpu(
+    files: ModelFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "rag_tui.engine.embedders.sentence_transformer._load",
+        lambda files, device: OnBrokenDevice(files.folder),
+    )
     embedder = SentenceTransformerEmbedder(files, read_profile(files), device="mps")
     assert embedder.info.device == "cpu"
-    assert "mps:0 gives other vectors" in embedder.info.note
+    assert "gives other vectors for this model" in embedder.info.note
     assert np.isfinite(embedder.embed_documents(["one", "two"])).all()
 
 

@@ -238,6 +238,16 @@ async def test_a_new_index_keeps_the_chunk_under_the_cursor() -> None:
         assert the_list(app).position == 1
 
 
+async def test_an_index_with_the_same_content_can_replace_the_old_one() -> None:
+    async with (app := make_app()).run_test(size=(160, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("j")
+        await settle(pilot)
+        app.index = guesthouse()
+        await settle(pilot)
+        assert the_chunk(app) == "check-in.md#1"
+
+
 async def test_an_empty_index_is_said_to_be_empty() -> None:
     async with (app := make_app(make_index([]))).run_test(size=(160, 45)) as pilot:
         await settle(pilot)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -56,8 +58,8 @@ class ClaudeAnswerer:
             yield self._failed(_Reply(), "No API key is set.", _KEY_FIX)
             return
         from anthropic import APIError, APIStatusError, APITimeoutError
-        from httpx2 import HTTPError, TimeoutException
 
+        http = _http_library()
         reply = _Reply()
         client = self._client()
         try:
@@ -78,17 +80,19 @@ class ClaudeAnswerer:
             final = self._finished(reply)
         except APIStatusError as error:
             final = self._failed(reply, *self._status(error))
-        except (APITimeoutError, TimeoutException):
+        except (APITimeoutError, http.TimeoutException):
             waited = f"Nothing came for {self._settings.timeout_s:g} s."
-            final = self._failed(reply, waited, f"Raise answer.timeout_s, or: {_ADDRESS_FIX}")
-        except (APIError, HTTPError) as error:
-            cause = error.__cause__ or error
+            final = self._failed(reply, waited, f"Raise answer.timeout_s. {_ADDRESS_FIX}")
+        except (APIError, http.HTTPError) as error:
+            cause = f": {error.__cause__ or error}".rstrip(" :.")
             final = self._failed(
-                reply, f"The connection to {self._host} failed: {cause}".strip(" :"), _ADDRESS_FIX
+                reply, f"The connection to {self._host} failed{cause}.", _ADDRESS_FIX
             )
         except ValueError as error:
             # A malformed address, or a line of the stream that is not JSON.
-            final = self._failed(reply, f"No usable reply from {self._host}: {error}", _ADDRESS_FIX)
+            final = self._failed(
+                reply, f"No usable reply from {self._host}: {error}.", _ADDRESS_FIX
+            )
         finally:
             await client.close()
         yield final
@@ -177,7 +181,7 @@ class ClaudeAnswerer:
 
     def _status(self, error: APIStatusError) -> tuple[str, str]:
         """What a refused request means and how to mend it."""
-        said = f": {error.api_message}" if error.api_message else ""
+        said = f": {error.api_message.rstrip('.')}" if error.api_message else ""
         code = error.status_code
         kind = error.type or ""
         # Errors in mid-stream come with the stream's own status, 200; only the type tells.
@@ -206,6 +210,17 @@ class ClaudeAnswerer:
                 return first, "Check answer.model and answer.max_tokens."
             case _:
                 return first, "Ask again later."
+
+
+def _http_library() -> ModuleType:
+    """The SDK's HTTP library, whose errors a connection raises that breaks in mid-stream.
+
+    It is not the same package in every version of the SDK.
+    """
+    try:
+        return import_module("httpx2")
+    except ModuleNotFoundError:
+        return import_module("httpx")
 
 
 @dataclass(slots=True)
