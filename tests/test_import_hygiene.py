@@ -68,11 +68,11 @@ import asyncio, sys
 from pathlib import Path
 from rag_tui.tui.app import RagTuiApp
 seen = []
-class Probe(RagTuiApp):
-    def on_ready(self):
-        seen.extend(sys.modules)
-        self.exit()
-app = Probe(Path({str(ROOT / "corpus")!r}))
+def on_ready(self):
+    seen.extend(sys.modules)
+    self.exit()
+RagTuiApp.on_ready = on_ready
+app = RagTuiApp(Path({str(ROOT / "corpus")!r}))
 async def run():
     async with app.run_test(size=(160, 45)) as pilot:
         await pilot.pause()

@@ -44,7 +44,7 @@ class WorkbenchCommands(Provider):
         target = getattr(screen, "command_target", None)
         if target is not None:
             for key in KEYS:
-                if key.scope in ("search", "list", "query", "knobs"):
+                if key.scope != "app":
                     node = target(key.scope)
                     yield Command(key.label, key.tooltip, partial(self._run, key.action, node))
         else:

@@ -8,16 +8,17 @@ from typing import Literal
 
 from textual.binding import Binding, BindingType
 
-Scope = Literal["app", "search", "query", "list", "knobs"]
+Scope = Literal["app", "search", "query", "list", "results", "knobs"]
 """Where a key acts: everywhere, on the Search screen, or while one kind of pane has the focus."""
 
 PROTECTED = frozenset({"ctrl+c", "ctrl+q"})
 """Keys that cannot be taken away from leaving the program."""
 
 _PARTS = {
-    "search": frozenset({"query", "list", "knobs", "view"}),
+    "search": frozenset({"query", "list", "results", "knobs", "view"}),
     "chunks": frozenset({"list", "view"}),
     "knobs": frozenset({"list"}),
+    "results": frozenset({"list"}),
 }
 """Scopes that are active inside another one: the panes of a screen."""
 
@@ -79,9 +80,9 @@ KEYS: tuple[Key, ...] = (
     _key("list", "page_down", "pagedown,ctrl+d", "page(1)", "Page down", "One page down"),
     _key("list", "first", "home,g", "first", "First row", "Select the first row"),
     _key("list", "last", "end,G", "last", "Last row", "Select the last row"),
-    _key("list", "left", "left,h", "screen.list(-1)", "List left", "The list before this one"),
-    _key("list", "right", "right,l", "screen.list(1)", "List right", "The list after this one"),
-    _key("list", "open", "enter", "open", "Open", "Go to the text of this chunk", True),
+    _key("results", "left", "left,h", "screen.list(-1)", "List left", "The list before this one"),
+    _key("results", "right", "right,l", "screen.list(1)", "List right", "The list after this one"),
+    _key("list", "open", "enter", "open", "Open", "Go to the text of this chunk"),
     _key("knobs", "less", "left,h,minus", "step(-1)", "Less", "Turn the knob down", True),
     _key("knobs", "more", "right,l,plus", "step(1)", "More", "Turn the knob up", True),
     _key("knobs", "edit", "enter", "edit", "Type", "Type a value", True),

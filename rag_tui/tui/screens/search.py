@@ -66,6 +66,7 @@ class SearchScreen(InspectScreen):
         self.knobs_panel = KnobsPanel()
         self._waiting: frozenset[Method] = frozenset()
         self._follows_top = True
+        self._wants_knobs = True
 
     def compose(self) -> ComposeResult:
         """The whole layout, before there is anything to show in it."""
@@ -82,7 +83,6 @@ class SearchScreen(InspectScreen):
 
     def on_mount(self) -> None:
         """Follow the app's state; what it has already is taken at once."""
-        self.set_class(self.app.size.width >= WIDE, "-tuning")
         app = self.workbench
         if app.session is not None:
             self.take_session(app.session)
@@ -92,6 +92,12 @@ class SearchScreen(InspectScreen):
         self.watch(app, "status", self._take_status)
         self.watch(app, "index", self._take_index)
         self.watch(app, "progress", self._take_progress)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Only a wide terminal has room for knobs that nobody is turning."""
+        is_used = self.focused is not None and self.knobs_panel in self.focused.ancestors
+        has_room = event.size.width >= WIDE
+        self.set_class(is_used or (has_room and self._wants_knobs), "-tuning")
 
     # -- the app's state ---------------------------------------------------------------------
 
@@ -331,7 +337,7 @@ class SearchScreen(InspectScreen):
 
     def action_tune(self) -> None:
         """Show or hide the knobs."""
-        is_shown = not self.has_class("-tuning")
+        is_shown = self._wants_knobs = not self.has_class("-tuning")
         self.set_class(is_shown, "-tuning")
         if is_shown:
             self.add_class("-reading")
@@ -360,6 +366,7 @@ class SearchScreen(InspectScreen):
         """The node on which the palette runs an action of a scope."""
         targets: dict[Scope, DOMNode] = {
             "list": self.lists[self.active],
+            "results": self.lists[self.active],
             "query": self.query_bar.query_one("#query"),
             "knobs": self.knobs_panel.table,
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -11,6 +13,9 @@ from textual.widgets import Input, Static
 
 from rag_tui.tui import format as fmt
 from rag_tui.tui.keys import bindings
+
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters, and halves of characters that no terminal can be sent."""
 
 PAUSE_S = 0.25
 """So long a pause in typing starts a search, when that is switched on."""
@@ -41,6 +46,10 @@ class QueryInput(Input):
         is_draft = self._place == len(self._history)
         self.value = self._draft if is_draft else self._history[self._place]
         self.cursor_position = len(self.value)
+
+    def validate_value(self, value: str) -> str:
+        """An input draws its text as it is, so nothing that steers a terminal may get in."""
+        return _UNSEEN.sub(" ", value)
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """Whether a key is text; Textual does not find the character of ``slash``."""

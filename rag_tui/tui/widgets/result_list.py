@@ -13,6 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
@@ -31,7 +32,7 @@ BAR_WIDTHS = ((44, 6), (30, 4), (0, 0))
 class ResultList(ScrollView, can_focus=True):
     """The list of one method. It is told what to show and posts what the user chose."""
 
-    BINDINGS = bindings("list")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("list"), *bindings("results")]
     BINDING_GROUP_TITLE = "Result list"
     HELP = "One method's ranking. Selecting a row marks the same chunk in all four lists."
     COMPONENT_CLASSES: ClassVar[set[str]] = {

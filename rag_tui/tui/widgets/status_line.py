@@ -77,7 +77,7 @@ class StatusLine(Widget):
         """The line for the present width."""
         width = self.size.width
         left = " · ".join(fmt.one_line(part) for part in self.status.parts())
-        if width >= 60:
+        if width >= 100:
             left = f"rag-tui  {left}"
         spare = width - len(self.MODES) - 2
         if spare >= cell_len(left):

@@ -1,0 +1,114 @@
+"""Write the generated blocks of README.md; tests/test_docs.py fails when they are not true.
+
+python scripts/readme_blocks.py            all blocks
+python scripts/readme_blocks.py keys …     only these
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+sys.path.insert(0, str(ROOT))
+
+
+def keys_block() -> str:
+    """Keys of the app and the Search screen, from the registry."""
+    from rag_tui.tui.keys import KEYS
+
+    names = {
+        "slash": "/", "question_mark": "?", "left_square_bracket": "[",
+        "right_square_bracket": "]", "escape": "esc", "minus": "-", "plus": "+",
+        "up": "↑", "down": "↓", "left": "←", "right": "→",
+    }  # fmt: skip
+    lines = ["| keys | what | name in the settings |", "|---|---|---|"]
+    for key in KEYS:
+        shown = " ".join(f"`{names.get(part, part)}`" for part in key.keys.split(","))
+        lines.append(f"| {shown} | {key.label}: {key.tooltip} | `{key.id}` |")
+    return "\n".join(lines)
+
+
+def settings_block() -> str:
+    """All settings with their defaults, from the field docs of `rag_tui.config`."""
+    from pydantic import BaseModel
+
+    from rag_tui.config import Settings
+
+    source = (ROOT / "rag_tui" / "config.py").read_text(encoding="utf-8")
+    lines = ["| setting | default | what |", "|---|---|---|"]
+    for section, field in Settings.model_fields.items():
+        model = field.annotation
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+            raise TypeError(section)
+        body = source.split(f"class {model.__name__}(")[1].split("\nclass ")[0]
+        for name, value in model.model_fields.items():
+            doc = re.search(rf'^    {name}: .*?\n    """(.*?)"""', body, re.DOTALL | re.MULTILINE)
+            text = " ".join(doc.group(1).split()).replace("``", "`") if doc else ""
+            default = value.get_default(call_default_factory=True)
+            shown = str(default).lower() if isinstance(default, bool) else default
+            lines.append(
+                f"| `{section}.{name}` | {f'`{shown}`' if shown != '' else 'none'} | {text} |"
+            )
+    return "\n".join(lines)
+
+
+def ranks_block() -> str:
+    """Ranks of the right sections, from the real models."""
+    from scripts.demo_report import build, outcomes, rank_table
+
+    return rank_table(outcomes(*build()))
+
+
+def extractive_block() -> str:
+    """What the extractive answerer says to each question of the demo."""
+    from scripts.demo_report import answer_table, build, outcomes
+
+    return answer_table(outcomes(*build()))
+
+
+def search_block() -> str:
+    """The output of one search."""
+    arguments = ["search", "Where is the lockbox?", "--top-k", "3"]
+    done = subprocess.run(
+        [sys.executable, "-m", "rag_tui", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    body = "\n".join(line.rstrip() for line in done.stdout.splitlines())
+    return f'```\n$ rag-tui search "{arguments[1]}" --top-k 3\n{body}\n```'
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "ranks": ranks_block,
+    "keys": keys_block,
+    "settings": settings_block,
+    "extractive": extractive_block,
+    "search": search_block,
+}
+
+
+def block_of(text: str, name: str) -> str:
+    """The generated block with this name as it stands in a text."""
+    return text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->", maxsplit=1)[0].strip()
+
+
+def main() -> None:
+    text = README.read_text(encoding="utf-8")
+    for name in sys.argv[1:] or BLOCKS:
+        before, rest = text.split(f"<!-- {name} -->\n")
+        after = rest.split(f"<!-- /{name} -->")[1]
+        text = f"{before}<!-- {name} -->\n{BLOCKS[name]()}\n<!-- /{name} -->{after}"
+    README.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
