@@ -122,7 +122,9 @@ def _cell(
     moved = movement(ranking, hit, rankings)
     if moved:
         text.append(f"{moved} ", "dim")
-    text.append(clip(label(index.chunks[hit.position]), 40))
+    chunk = index.chunks[hit.position]
+    text.append(clip(label(chunk), 40))
+    text.append(f"\n{'':8}{clip(chunk.location, 60)}", "dim")
     return text
 
 

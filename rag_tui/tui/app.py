@@ -23,23 +23,26 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.worker import Worker, WorkerState
 
-from rag_tui.engine.events import Progress, StageError
 from rag_tui.tui import format as fmt
-from rag_tui.tui.backend import Backend, Session
-from rag_tui.tui.jobs import in_thread, log, log_path, run_index, start
 from rag_tui.tui.keys import bindings, checked_keymap, defaults_of
 from rag_tui.tui.messages import IndexChanged, JobFailed, JobProgress, SessionReady
 from rag_tui.tui.screens.search import SearchScreen
-from rag_tui.tui.screens.too_small import TooSmallScreen, is_too_small
 from rag_tui.tui.themes import usable_theme
 from rag_tui.tui.widgets.status_line import CorpusStatus, Phase, status_of
 
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from rag_tui.engine.events import Progress, StageError
     from rag_tui.engine.index import Index
+    from rag_tui.tui.backend import Backend, Session
 
 LONG_TOAST_S = 12
+FRAME_S = 0.05
+"""The thread that writes to the terminal gets this head start over imports."""
+MIN_WIDTH = 40
+MIN_HEIGHT = 10
+"""Below this size a notice stands in front of everything."""
 
 
 def _commands() -> type[Provider]:
@@ -65,7 +68,7 @@ class RagTuiApp(App[None]):
     """
 
     TITLE = "rag-tui"
-    CSS_PATH = "base.tcss"
+    CSS_PATH = Path(__file__).with_name("base.tcss")
     MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
         "search": SearchScreen,
         "chunks": _chunks_screen,
@@ -91,37 +94,58 @@ class RagTuiApp(App[None]):
     ) -> None:
         super().__init__()
         self.folder = folder
-        self.backend = backend if backend is not None else Backend()
         self.question = question
         self.session: Session | None = None
         self.key_problems: tuple[str, ...] = ()
         self.keys: Mapping[str, str] = {}
+        self._backend = backend
         self._overrides = dict(overrides or {})
+        self._has_notice = False
         self._clashes_told: set[str] = set()
         self.set_reactive(RagTuiApp.status, CorpusStatus(folder.resolve().name or str(folder)))
+
+    @property
+    def backend(self) -> Backend:
+        """The engine's functions."""
+        if self._backend is None:
+            from rag_tui.tui.backend import Backend
+
+            self._backend = Backend()
+        return self._backend
 
     # -- life ------------------------------------------------------------------------------
 
     def on_ready(self) -> None:
-        """The first frame is on screen: only now is it time for anything heavy."""
+        """The first frame is made; only when it is also written is it time for anything heavy."""
+        self.set_timer(FRAME_S, self._begin)
+
+    async def _begin(self) -> None:
         if not gc.isenabled():
             gc.freeze()
             gc.enable()
         self.theme_changed_signal.subscribe(self, self._keep_readable)
+        if isinstance(screen := self._search_screen(), SearchScreen):
+            await screen.complete()
         self._start_index(rebuild=False)
 
     def on_resize(self, event: events.Resize) -> None:
         """Below the smallest usable size a notice stands in front of everything."""
-        too_small = is_too_small(event.size.width, event.size.height)
-        has_notice = isinstance(self.screen, TooSmallScreen)
-        if too_small and not has_notice:
-            self.push_screen(TooSmallScreen())
-        elif has_notice and not too_small:
+        is_too_small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
+        if is_too_small == self._has_notice:
+            return
+        self._has_notice = is_too_small
+        if is_too_small:
+            from rag_tui.tui.screens.too_small import TooSmallScreen
+
+            self.push_screen(TooSmallScreen(MIN_WIDTH, MIN_HEIGHT))
+        else:
             self.pop_screen()
 
     # -- the indexing job ------------------------------------------------------------------
 
     def _start_index(self, *, rebuild: bool) -> None:
+        from rag_tui.tui.jobs import in_thread, run_index, start
+
         phase: Phase = "opening" if self.index is None else "indexing"
         self.status = replace(self.status, phase=phase, message="", hint="")
         work = partial(
@@ -232,6 +256,9 @@ class RagTuiApp(App[None]):
 
     def report_worker(self, event: Worker.StateChanged) -> None:
         """Show and log the error of a worker that ended with one."""
+        from rag_tui.engine.events import StageError
+        from rag_tui.tui.jobs import log
+
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None:
             log.error("worker %s failed", event.worker.name, exc_info=error)
@@ -240,6 +267,7 @@ class RagTuiApp(App[None]):
 
     def show_failure(self, title: str, error: StageError) -> None:
         """A dialog about a failure that nobody expected."""
+        from rag_tui.tui.jobs import log_path
         from rag_tui.tui.screens.failure import FailureScreen
 
         where = f"The traceback is in {log_path()}." if log_path() else ""

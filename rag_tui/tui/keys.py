@@ -85,7 +85,7 @@ KEYS: tuple[Key, ...] = (
     _key("list", "open", "enter", "open", "Open", "Go to the text of this chunk"),
     _key("knobs", "less", "left,h,minus", "step(-1)", "Less", "Turn the knob down", True),
     _key("knobs", "more", "right,l,plus", "step(1)", "More", "Turn the knob up", True),
-    _key("knobs", "edit", "enter", "edit", "Type", "Type a value", True),
+    _key("knobs", "edit", "space", "edit", "Type", "Type a value", True),
     _key("knobs", "reset", "backspace", "reset", "Reset", "All knobs as in the settings"),
 )
 

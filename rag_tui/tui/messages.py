@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from rag_tui.engine.events import Progress, StageError, StageResult
-from rag_tui.engine.types import Answer
-
 if TYPE_CHECKING:
+    from rag_tui.engine.events import Progress, StageError, StageResult
     from rag_tui.engine.index import Index
+    from rag_tui.engine.types import Answer
     from rag_tui.tui.backend import Session
 
 

@@ -9,33 +9,13 @@ from typing import TYPE_CHECKING
 from rag_tui.engine.events import StageError, StageResult
 from rag_tui.engine.types import METHODS, Chunk, Method, Ranking, SearchRequest
 from rag_tui.tui import format as fmt
+from rag_tui.tui.widgets.result_list import ResultRow
 
 if TYPE_CHECKING:
     from rag_tui.engine.index import Index
 
 BEST_FIRST: tuple[Method, ...] = ("reranked", "hybrid", "vector", "bm25")
 """Where the prompt's sources and the first selection come from."""
-
-TITLES: Mapping[Method, str] = {
-    "vector": "VECTOR",
-    "bm25": "BM25",
-    "hybrid": "HYBRID",
-    "reranked": "RERANKED",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ResultRow:
-    """One drawn row; all text is ready for display."""
-
-    chunk_id: str
-    rank: int
-    score: str
-    fraction: float
-    """Length of the bar, 0 to 1, comparable within its own list only."""
-    label: str
-    badge: str = ""
-    """Where the row comes from: ``v3 b1`` or ``▲4``."""
 
 
 @dataclass(frozen=True, slots=True)

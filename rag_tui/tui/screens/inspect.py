@@ -7,26 +7,24 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual import on
-from textual.app import ComposeResult
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import TabbedContent, TabPane
 
-from rag_tui.engine.events import StageError
-from rag_tui.engine.types import Chunk, Prompt
 from rag_tui.tui import format as fmt
-from rag_tui.tui.jobs import explain_chunk, in_thread, make_prompt, run_answer, start
 from rag_tui.tui.messages import AnswerGrew
-from rag_tui.tui.results import Results
-from rag_tui.tui.widgets.answer_view import AnswerView
-from rag_tui.tui.widgets.chunk_view import ChunkView
-from rag_tui.tui.widgets.explain_panel import ExplainPanel
-from rag_tui.tui.widgets.prompt_preview import PromptPreview
+from rag_tui.tui.widgets.detail_tabs import DetailTabs
 
 if TYPE_CHECKING:
+    from rag_tui.engine.types import Chunk, Prompt
     from rag_tui.tui.app import RagTuiApp
+    from rag_tui.tui.results import Results
+    from rag_tui.tui.widgets.answer_view import AnswerView
+    from rag_tui.tui.widgets.chunk_view import ChunkView
+    from rag_tui.tui.widgets.explain_panel import ExplainPanel
+    from rag_tui.tui.widgets.prompt_preview import PromptPreview
 
 NO_RESULTS = "Ask a question first: / goes to the input, enter searches."
+NO_CHUNK = "No chunk is selected."
 NO_ANSWER = "Press a to have this question answered from the chunks above."
 
 
@@ -36,16 +34,21 @@ class InspectScreen(Screen[None]):
     selected: reactive[str | None] = reactive(None)
     """The chunk that is marked in all lists and shown here."""
 
+    chunk_view: ChunkView
+    explain_panel: ExplainPanel
+    prompt_preview: PromptPreview
+    answer_view: AnswerView
+
     def __init__(self) -> None:
         super().__init__()
         self.results: Results | None = None
         self.is_searching = False
         self.answer_generation = 0
         self.terms: frozenset[str] = frozenset()
-        self.chunk_view = ChunkView(id="chunk-view")
-        self.explain_panel = ExplainPanel()
-        self.prompt_preview = PromptPreview()
-        self.answer_view = AnswerView()
+        self.is_complete = False
+        self.tabs = DetailTabs(
+            {"chunk": "Chunk", "explain": "Explain", "prompt": "Prompt", "answer": "Answer"}
+        )
         self._answer_wanted = False
         self._is_answering = False
 
@@ -59,22 +62,33 @@ class InspectScreen(Screen[None]):
         """The selected chunk, when the index holds it."""
         return self.results.chunk(self.selected) if self.results is not None else None
 
-    @property
-    def tabs(self) -> TabbedContent:
-        """The four tabs."""
-        return self.query_one("#tabs", TabbedContent)
+    async def complete(self) -> None:
+        """Make what the first frame could spare: every module and widget costs it milliseconds."""
+        from rag_tui.tui.widgets.answer_view import AnswerView
+        from rag_tui.tui.widgets.chunk_view import ChunkView
+        from rag_tui.tui.widgets.explain_panel import ExplainPanel
+        from rag_tui.tui.widgets.prompt_preview import PromptPreview
 
-    def compose_tabs(self) -> ComposeResult:
-        """The tabs, empty as long as there is nothing to inspect."""
-        with TabbedContent(id="tabs", initial="chunk"):
-            with TabPane("Chunk", id="chunk"):
-                yield self.chunk_view
-            with TabPane("Explain", id="explain"):
-                yield self.explain_panel
-            with TabPane("Prompt", id="prompt"):
-                yield self.prompt_preview
-            with TabPane("Answer", id="answer"):
-                yield self.answer_view
+        self.chunk_view = ChunkView(id="chunk-view")
+        self.explain_panel = ExplainPanel()
+        self.prompt_preview = PromptPreview()
+        self.answer_view = AnswerView()
+        await self.tabs.add_panes(
+            {
+                "chunk": self.chunk_view,
+                "explain": self.explain_panel,
+                "prompt": self.prompt_preview,
+                "answer": self.answer_view,
+            }
+        )
+        self.chunk_view.clear(NO_CHUNK)
+        self.prompt_preview.clear(NO_RESULTS)
+        self.answer_view.clear(NO_ANSWER)
+        self.is_complete = True
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """No key does anything in the moment before everything is there."""
+        return self.is_complete
 
     # -- the selected chunk ------------------------------------------------------------------
 
@@ -82,7 +96,7 @@ class InspectScreen(Screen[None]):
         """Show the text of the selected chunk and, if that is open, its explanation."""
         results, chunk = self.results, self.chunk
         if results is None or chunk is None:
-            self.chunk_view.clear("No chunk is selected.")
+            self.chunk_view.clear(NO_CHUNK)
         else:
             index = results.index
             self.chunk_view.show(
@@ -102,9 +116,14 @@ class InspectScreen(Screen[None]):
         if results is None or chunk is None or session is None:
             self.explain_panel.clear(NO_RESULTS)
             return
+        from rag_tui.tui.jobs import start
+
         start(self, lambda: self._explain(results, chunk), "explanation")
 
     async def _explain(self, results: Results, chunk: Chunk) -> None:
+        from rag_tui.engine.events import StageError
+        from rag_tui.tui.jobs import explain_chunk, in_thread
+
         session = self.workbench.session
         if session is None:
             return
@@ -120,8 +139,8 @@ class InspectScreen(Screen[None]):
             title = f"{chunk.context or chunk.label}  {chunk.location}"
             self.explain_panel.show(title, found, results.rankings)
 
-    @on(TabbedContent.TabActivated, "#tabs")
-    def _take_tab(self, event: TabbedContent.TabActivated) -> None:
+    @on(DetailTabs.Changed)
+    def _take_tab(self) -> None:
         self.explain()
 
     def action_tab(self, name: str) -> None:
@@ -136,9 +155,14 @@ class InspectScreen(Screen[None]):
         if results is None or session is None:
             self.prompt_preview.clear(NO_RESULTS)
             return
+        from rag_tui.tui.jobs import start
+
         start(self, lambda: self._show_prompt(results), "prompt")
 
     async def _show_prompt(self, results: Results) -> None:
+        from rag_tui.engine.events import StageError
+        from rag_tui.tui.jobs import in_thread, make_prompt
+
         session = self.workbench.session
         if session is None:
             return
@@ -170,6 +194,8 @@ class InspectScreen(Screen[None]):
             self.show_prompt()
 
     def _start_answer(self, prompt: Prompt) -> None:
+        from rag_tui.tui.jobs import in_thread, run_answer, start
+
         session = self.workbench.session
         if session is None:
             return
@@ -212,8 +238,8 @@ class InspectScreen(Screen[None]):
         self.stop_answer()
         self.answer_view.clear(NO_ANSWER)
 
-    @on(AnswerView.SourceChosen)
-    def _take_source(self, event: AnswerView.SourceChosen) -> None:
+    def on_answer_view_source_chosen(self, event: AnswerView.SourceChosen) -> None:
+        """A citation was followed."""
         self.selected = event.chunk_id
 
     def action_follow(self, number: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import events, on
@@ -13,26 +14,25 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.reactive import reactive
 from textual.style import Style
+from textual.widget import Widget
 from textual.widgets import Footer, Static
 from textual.worker import Worker
 
-from rag_tui.engine.events import Progress
-from rag_tui.engine.types import METHODS, Method, SearchRequest
 from rag_tui.tui import format as fmt
-from rag_tui.tui.jobs import in_thread, run_search, start
 from rag_tui.tui.keys import Scope, bindings
 from rag_tui.tui.messages import SearchFailed, SearchFinished, StageFinished
-from rag_tui.tui.results import TITLES, Results, result_rows, standing
-from rag_tui.tui.screens.inspect import NO_ANSWER, NO_RESULTS, InspectScreen
+from rag_tui.tui.screens.inspect import InspectScreen
 from rag_tui.tui.widgets.job_bar import JobBar
-from rag_tui.tui.widgets.knobs_panel import KnobsPanel
 from rag_tui.tui.widgets.query_bar import QueryBar
-from rag_tui.tui.widgets.result_list import ResultList
+from rag_tui.tui.widgets.result_list import METHODS, TITLES, ResultList
 from rag_tui.tui.widgets.status_line import CorpusStatus, StatusLine
 
 if TYPE_CHECKING:
+    from rag_tui.engine.events import Progress
     from rag_tui.engine.index import Index
+    from rag_tui.engine.types import Method, SearchRequest
     from rag_tui.tui.backend import Session
+    from rag_tui.tui.widgets.knobs_panel import KnobsPanel
 
 WIDE = 140
 FEW_ROWS = 8
@@ -46,38 +46,44 @@ class SearchScreen(InspectScreen):
     of a search carries its generation number, and those of older generations are dropped.
     """
 
-    CSS_PATH = "search.tcss"
+    CSS_PATH = Path(__file__).with_name("search.tcss")
     BINDINGS = bindings("search")
     BINDING_GROUP_TITLE = "Search"
     AUTO_FOCUS = "#query"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (96, "-medium"), (WIDE, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-short"), (34, "-tall")]  # noqa: RUF012
 
-    active: reactive[Method] = reactive[Method]("hybrid")
+    active: reactive[Method] = reactive("hybrid")
     """The list that has or last had the focus; the only one shown in a narrow terminal."""
+
+    knobs: SearchRequest
+    """What a search is made with, but for the question; from the session on."""
+    knobs_panel: KnobsPanel
 
     def __init__(self) -> None:
         super().__init__()
         self.generation = 0
         self.question = ""
-        self.knobs = SearchRequest("")
         self.lists = {method: ResultList(method) for method in METHODS}
         self.query_bar = QueryBar()
-        self.knobs_panel = KnobsPanel()
         self._waiting: frozenset[Method] = frozenset()
         self._follows_top = True
         self._wants_knobs = True
 
     def compose(self) -> ComposeResult:
         """The whole layout, before there is anything to show in it."""
+        # Classes that are set while there are no children cost no second pass over their styles.
+        width, height = self.app.size
+        self.add_class(_class_at(width, self.HORIZONTAL_BREAKPOINTS))
+        self.add_class(_class_at(height, self.VERTICAL_BREAKPOINTS))
+        self.set_class(width >= WIDE, "-tuning")
         yield StatusLine()
         yield self.query_bar
         yield Static("", id="list-strip", markup=False)
         with Container(id="lists"):
             yield from self.lists.values()
         with Horizontal(id="detail"):
-            yield from self.compose_tabs()
-            yield self.knobs_panel
+            yield self.tabs
         yield JobBar()
         yield Footer(compact=True, show_command_palette=False)
 
@@ -87,15 +93,21 @@ class SearchScreen(InspectScreen):
         if app.session is not None:
             self.take_session(app.session)
         self.question = self.query_bar.question = app.question.strip()
-        self.answer_view.clear(NO_ANSWER)
-        self.prompt_preview.clear(NO_RESULTS)
         self.watch(app, "status", self._take_status)
         self.watch(app, "index", self._take_index)
         self.watch(app, "progress", self._take_progress)
 
+    async def complete(self) -> None:
+        """Also the knobs can wait until the first frame is there."""
+        from rag_tui.tui.widgets.knobs_panel import KnobsPanel
+
+        self.knobs_panel = KnobsPanel()
+        await self.query_one("#detail").mount(self.knobs_panel)
+        await super().complete()
+
     def on_resize(self, event: events.Resize) -> None:
         """Only a wide terminal has room for knobs that nobody is turning."""
-        is_used = self.focused is not None and self.knobs_panel in self.focused.ancestors
+        is_used = self.focused is not None and self._is_knob(self.focused)
         has_room = event.size.width >= WIDE
         self.set_class(is_used or (has_room and self._wants_knobs), "-tuning")
 
@@ -131,7 +143,6 @@ class SearchScreen(InspectScreen):
                 result_list.show_message(f"opening {status.folder}…", wait if self.question else "")
             else:
                 result_list.show_message("Type a question and press enter.")
-        self.chunk_view.clear("No chunk is selected.")
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -146,6 +157,9 @@ class SearchScreen(InspectScreen):
 
     def search(self, question: str, *, with_reranker: bool = True) -> None:
         """Make the four lists; older ones stay, dimmed, until theirs is there."""
+        from rag_tui.tui.jobs import in_thread, run_search, start
+        from rag_tui.tui.results import Results
+
         self.question = question
         session, index = self.workbench.session, self.workbench.index
         if session is None or index is None:
@@ -243,6 +257,8 @@ class SearchScreen(InspectScreen):
         return True
 
     def _fill(self, method: Method) -> None:
+        from rag_tui.tui.results import result_rows
+
         results = self.results
         if results is None:
             return
@@ -254,6 +270,8 @@ class SearchScreen(InspectScreen):
 
     def _describe_lists(self) -> None:
         """Score name, time, and where the selected chunk stands, on each list's border."""
+        from rag_tui.tui.results import standing
+
         for method, result_list in self.lists.items():
             ranking = self.results.rankings.get(method) if self.results else None
             if self.results is None or ranking is None:
@@ -309,7 +327,7 @@ class SearchScreen(InspectScreen):
         """The list that has the focus is the active one."""
         if isinstance(event.widget, ResultList):
             self.active = event.widget.method
-        is_below = self.tabs in event.widget.ancestors or self.knobs_panel in event.widget.ancestors
+        is_below = self.tabs in event.widget.ancestors or self._is_knob(event.widget)
         self.set_class(is_below, "-reading")
 
     # -- actions -----------------------------------------------------------------------------
@@ -356,8 +374,8 @@ class SearchScreen(InspectScreen):
         else:
             self._focus_list()
 
-    @on(KnobsPanel.Changed)
-    def _take_knobs(self, event: KnobsPanel.Changed) -> None:
+    def on_knobs_panel_changed(self, event: KnobsPanel.Changed) -> None:
+        """Search again with the new values."""
         self.knobs = replace(event.request, query="")
         if self.question:
             self.search(self.question)
@@ -376,6 +394,13 @@ class SearchScreen(InspectScreen):
         """No worker of the screen dies unseen."""
         self.workbench.report_worker(event)
 
+    def _is_knob(self, widget: Widget) -> bool:
+        return any(node.id == "knobs" for node in widget.ancestors)
+
     def _focus_list(self) -> None:
         self.remove_class("-reading")
         self.call_after_refresh(self.lists[self.active].focus)
+
+
+def _class_at(length: int, breakpoints: list[tuple[int, str]]) -> str:
+    return max((least, name) for least, name in breakpoints if least <= length)[1]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from rag_tui.tui import format as fmt
-
-MIN_WIDTH = 40
-MIN_HEIGHT = 10
 
 
 class SizeNotice(Widget):
@@ -17,10 +15,13 @@ class SizeNotice(Widget):
 
     DEFAULT_CSS = "SizeNotice { width: 1fr; height: 1fr; }"
 
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
     def render(self) -> Content:
         """The line."""
-        needed = f"terminal too small: {MIN_WIDTH}x{MIN_HEIGHT} needed"
-        return fmt.content(fmt.clip(needed, max(0, self.size.width)))
+        return fmt.content(fmt.clip(self._text, max(0, self.size.width)))
 
 
 class TooSmallScreen(ModalScreen[None]):
@@ -31,11 +32,10 @@ class TooSmallScreen(ModalScreen[None]):
 
     DEFAULT_CSS = "TooSmallScreen { background: $background; }"
 
-    def compose(self) -> list[Widget]:
+    def __init__(self, width: int, height: int) -> None:
+        super().__init__()
+        self._needed = f"terminal too small: {width}x{height} needed"
+
+    def compose(self) -> ComposeResult:
         """The notice."""
-        return [SizeNotice()]
-
-
-def is_too_small(width: int, height: int) -> bool:
-    """Whether the app cannot be used at this size."""
-    return width < MIN_WIDTH or height < MIN_HEIGHT
+        yield SizeNotice(self._needed)

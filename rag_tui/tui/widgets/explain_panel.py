@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from rag_tui.engine.types import Method, Ranking
 from rag_tui.tui import format as fmt
-from rag_tui.tui.results import TITLES
+from rag_tui.tui.widgets.result_list import TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

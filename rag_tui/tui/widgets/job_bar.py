@@ -10,11 +10,12 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
-from rag_tui.engine.events import Progress
 from rag_tui.tui import format as fmt
 
 if TYPE_CHECKING:
     from textual.content import Content
+
+    from rag_tui.engine.events import Progress
 
 DELAY_S = 0.5
 """A job that is over sooner is not shown: a bar that flashes tells nothing."""

@@ -169,8 +169,7 @@ class KnobsPanel(Vertical):
         width: 30; min-width: 12; border: round $foreground 40%;
         &:focus-within { border: heavy $accent; }
         & > KnobTable { height: 1fr; min-height: 1; scrollbar-size-vertical: 1; }
-        & > Input { display: none; width: 1fr; min-width: 4; }
-        &.-editing > Input { display: block; }
+        & > Input { width: 1fr; min-width: 4; }
     }
     """
 
@@ -184,14 +183,12 @@ class KnobsPanel(Vertical):
     def __init__(self) -> None:
         super().__init__(id="knobs")
         self.table = KnobTable()
-        self._input = Input(id="knob-value", compact=True)
         self._defaults = SearchRequest("")
         self.border_title = "Knobs"
 
     def compose(self) -> ComposeResult:
-        """The table and the (hidden) input."""
+        """The table; the input comes when it is wanted."""
         yield self.table
-        yield self._input
 
     def set_request(self, request: SearchRequest, *, are_defaults: bool = False) -> None:
         """Show these values; as defaults they are also what reset goes back to."""
@@ -205,19 +202,29 @@ class KnobsPanel(Vertical):
         event.stop()
         self.border_subtitle = KNOBS[event.row].note
 
+    def on_virtual_list_row_chosen(self, event: VirtualList.RowChosen) -> None:
+        """Enter or a double click types a value."""
+        event.stop()
+        self.table.action_edit()
+
     def on_knob_table_turned(self, event: KnobTable.Turned) -> None:
         """Run the search with it."""
         event.stop()
         self._change(event.request)
 
-    def on_knob_table_edit_wanted(self, event: KnobTable.EditWanted) -> None:
+    async def on_knob_table_edit_wanted(self, event: KnobTable.EditWanted) -> None:
         """Open the input."""
         event.stop()
-        self._input.value = event.knob.show(self.table.request)
-        self._input.tooltip = event.knob.note
-        self.add_class("-editing")
-        self._input.focus()
-        self._input.action_select_all()
+        await self.query(Input).remove()
+        value = Input(
+            event.knob.show(self.table.request),
+            id="knob-value",
+            compact=True,
+            select_on_focus=True,
+            tooltip=event.knob.note,
+        )
+        await self.mount(value)
+        value.focus()
 
     def on_knob_table_reset_wanted(self, event: KnobTable.ResetWanted) -> None:
         """Back to the settings."""
@@ -241,11 +248,12 @@ class KnobsPanel(Vertical):
 
     def stop_editing(self) -> bool:
         """Close the input; returns whether it was open."""
-        was_open = self.has_class("-editing")
-        if was_open:
-            self.remove_class("-editing")
-            self.table.focus()
-        return was_open
+        inputs = self.query(Input)
+        if not inputs:
+            return False
+        inputs.remove()
+        self.table.focus()
+        return True
 
     def _change(self, request: SearchRequest) -> None:
         self.set_request(request)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widgets import Static, TextArea
+from textual.widgets import Static
 
 from rag_tui.engine.types import Prompt
 from rag_tui.tui import format as fmt
@@ -66,14 +66,16 @@ class PromptPreview(Vertical):
         """Show no prompt, and why."""
         self.facts = None
         self._header.update(fmt.content(message))
-        for area in self.query(TextArea):
-            area.text = ""
+        self.query("#prompt-text").remove()
 
     def show(self, facts: PromptFacts) -> None:
         """Show a prompt."""
         self.facts = facts
         self._header.update(fmt.content(facts.header))
         text = fmt.display(facts.text, newlines=True)
+        # Imported here because it is expensive and the first frame does not need it.
+        from textual.widgets import TextArea
+
         areas = self.query(TextArea)
         if areas:
             areas.first().text = text
@@ -83,8 +85,3 @@ class PromptPreview(Vertical):
                     text, id="prompt-text", read_only=True, soft_wrap=True, show_line_numbers=False
                 )
             )
-
-    def focus_text(self) -> None:
-        """Go to the text."""
-        for area in self.query(TextArea):
-            area.focus()

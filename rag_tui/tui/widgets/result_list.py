@@ -6,7 +6,8 @@ follow the width, and filling it costs nothing that grows with the number of row
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -20,13 +21,37 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from rag_tui.engine.types import Method
 from rag_tui.tui import format as fmt
 from rag_tui.tui.keys import bindings
-from rag_tui.tui.results import TITLES, ResultRow
+
+if TYPE_CHECKING:
+    from rag_tui.engine.types import Method
+
+TITLES: dict[Method, str] = {
+    "vector": "VECTOR",
+    "bm25": "BM25",
+    "hybrid": "HYBRID",
+    "reranked": "RERANKED",
+}
+METHODS = tuple(TITLES)
+"""As in the engine's types, which the first frame does without."""
 
 BAR_WIDTHS = ((44, 6), (30, 4), (0, 0))
 """From this content width on, the bar has so many cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """One drawn row; all text is ready for display."""
+
+    chunk_id: str
+    rank: int
+    score: str
+    fraction: float
+    """Length of the bar, 0 to 1, comparable within its own list only."""
+    label: str
+    badge: str = ""
+    """Where the row comes from: ``v3 b1`` or ``▲4``."""
 
 
 class ResultList(ScrollView, can_focus=True):
