@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from rag_tui.engine.errors import Cancelled, ModelError, RagTuiError, UsageError
 from rag_tui.engine.events import CancelToken, StageResult
 from rag_tui.engine.index import Index
 from rag_tui.engine.loading import Models
+from rag_tui.engine.rerankers.base import Reranker
 from rag_tui.engine.searching import search
 from rag_tui.engine.settings import ModelSettings
 from rag_tui.engine.types import BM25Params, Method, Ranking, SearchRequest
@@ -182,7 +184,7 @@ class Broken(Models):
     """Models whose embedder, reranker or both cannot be had."""
 
     def __init__(self, inner: Models, *broken: str) -> None:
-        super().__init__(ModelSettings(), Path())
+        super().__init__(ModelSettings(), Path(os.devnull))
         self._inner = inner
         self._broken = broken
 
@@ -190,6 +192,9 @@ class Broken(Models):
         if "embedder" in self._broken:
             raise ModelError("The embedder is gone.", "Install it.")
         return self._inner.embedder()
+
+    def reranker(self) -> Reranker:
+        return self._inner.reranker()
 
     def embed_query(self, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
         return self._inner.embed_query(text)
