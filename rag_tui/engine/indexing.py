@@ -121,9 +121,7 @@ def refresh_index(
 
     base = Index(
         folder=folder,
-        manifest=_manifest(
-            folder, settings, chunker_fingerprint, WORDS.fingerprint, counter.limit
-        ),
+        manifest=_manifest(folder, settings, chunker_fingerprint, WORDS.fingerprint, counter.limit),
         documents=reading.documents,
         chunks=(),
         bm25=BM25Postings.build(()),

@@ -36,6 +36,35 @@ class Heading:
     """Character offset just after the heading's last line."""
 
 
+BlockKind = Literal["paragraph", "list", "table", "code", "html", "quote"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One structural piece of a document's body that is better kept whole."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    """Character offsets into ``Document.text``, end-exclusive, whole lines."""
+    header_end: int = 0
+    """For tables: where the rows begin, after column names and rule; for code: after the opening
+    fence line. 0 when there is no header."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page (or slide, sheet, notebook cell, record) of a document."""
+
+    number: int
+    """1-based."""
+    start: int
+    end: int
+    """Character offsets into ``Document.text``, end-exclusive; pages do not overlap."""
+    label: str = ""
+    """How people call it where that is not its number: a sheet's name, ``cell 3``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One loaded file. Offsets everywhere are character offsets into ``text``."""
@@ -56,6 +85,15 @@ class Document:
     """Front matter, keys and values as text."""
     warnings: tuple[str, ...] = ()
     """What was noticed while loading, e.g. front matter that is never closed."""
+    format: str = "text"
+    """``markdown``, ``text``, ``html``, ``pdf``, ``docx`` …: which loader made it."""
+    blocks: tuple[Block, ...] = ()
+    """Ascending, not overlapping; text between them is plain paragraphs."""
+    pages: tuple[Page, ...] = ()
+    """Ascending; empty where the format has none."""
+    modified: float = 0.0
+    """Modification time of the file, seconds since the epoch; 0 when unknown. Not part of what
+    decides whether a file has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +115,16 @@ class Chunk:
     """Characters at the start of ``text`` that are heading lines ``heading_path`` already says."""
     line_start: int = 1
     line_end: int = 1
-    """1-based line numbers in the file, both inclusive, trailing blank lines not counted."""
+    """1-based line numbers in the document's text, both inclusive, trailing blank lines not
+    counted."""
+    prefix: str = ""
+    """What is repeated before the body because a cut took it away: the column names of a table,
+    the language of a code block. Not part of ``text``."""
+    situation: str = ""
+    """A model-written sentence that places this chunk in its document (contextual retrieval);
+    empty unless that pass was run. Not part of ``text``."""
+    page: int | None = None
+    """Number of the page the chunk begins on, where the format has pages."""
 
     @property
     def context(self) -> str:
@@ -91,8 +138,9 @@ class Chunk:
 
     @property
     def embedded_text(self) -> str:
-        """What embedder, BM25 and reranker read: context, blank line, body."""
-        return f"{self.context}\n\n{self.body}" if self.heading_path else self.body
+        """What embedder, BM25 and reranker read: context, situation, then prefix and body."""
+        body = f"{self.prefix}\n{self.body}" if self.prefix else self.body
+        return "\n\n".join(part for part in (self.context, self.situation, body) if part)
 
     @property
     def label(self) -> str:
@@ -193,6 +241,9 @@ class SearchRequest:
     rerank_depth: int = 20
     """How many rows of the hybrid list the reranker reads."""
     bm25: BM25Params = BM25Params()
+    where: str = ""
+    """A filter over paths, headings and metadata (`rag_tui.engine.filters`), applied before
+    anything is ranked, in every list alike."""
     methods: tuple[Method, ...] = METHODS
     """The lists wanted; what a wanted list needs is computed too."""
 

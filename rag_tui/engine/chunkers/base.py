@@ -10,7 +10,11 @@ from rag_tui.engine.errors import UsageError
 from rag_tui.engine.ids import fingerprint
 from rag_tui.engine.types import Chunk, Document
 
-SizeUnit = Literal["tokens", "words"]
+SizeUnit = Literal["tokens", "words", "characters"]
+Strategy = Literal[
+    "headings", "recursive", "sentences", "words", "tokens", "page", "whole", "semantic",
+    "chonkie", "semchunk",
+]  # fmt: skip
 
 
 class TokenCounter(Protocol):
@@ -40,7 +44,7 @@ class ChunkingSettings:
         UsageError: When size or overlap make no sense; before any file is read.
     """
 
-    strategy: Literal["headings"] = "headings"
+    strategy: Strategy = "headings"
     size: int = 256
     """Longest chunk, in ``unit``. With tokens it includes context and special tokens, and it is
     never more than the model reads."""
@@ -68,7 +72,7 @@ class ChunkingSettings:
 
     def fingerprint(self, counter: TokenCounter) -> str:
         """Identifies this way of cutting; a change means the index is stale."""
-        return fingerprint({"version": 1, "counter": counter.name, **asdict(self)})
+        return fingerprint({"version": 2, "counter": counter.name, **asdict(self)})
 
 
 class Chunker(Protocol):

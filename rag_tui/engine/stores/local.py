@@ -30,9 +30,9 @@ from rag_tui.engine.errors import BadIndexError
 from rag_tui.engine.ids import text_hash
 from rag_tui.engine.index import Index, Manifest
 from rag_tui.engine.retrievers.bm25 import BM25Postings
-from rag_tui.engine.types import Chunk, Document, FileReport, Heading
+from rag_tui.engine.types import Block, Chunk, Document, FileReport, Heading, Page
 
-FORMAT = 1
+FORMAT = 2
 _DIGEST_LIMIT = 64 * 2**20
 """Larger files (vectors of big corpora) are checked by size only, so that they can stay mapped."""
 _STALE_TMP_S = 3600.0
@@ -118,6 +118,7 @@ def _write_files(index: Index, folder: Path) -> None:
         (
             c.chunk_id, doc_number[c.doc_id], c.ordinal, c.start, c.end, c.body_offset,
             c.line_start, c.line_end, paths.setdefault(c.heading_path, len(paths)),
+            c.prefix, c.situation, c.page,
         )
         for c in index.chunks
     ]  # fmt: skip
@@ -190,24 +191,31 @@ def _document_out(document: Document) -> dict[str, Any]:
         "body_start": document.body_start,
         "metadata": dict(document.metadata),
         "warnings": list(document.warnings),
+        "format": document.format,
+        "blocks": [asdict(block) for block in document.blocks],
+        "pages": [asdict(page) for page in document.pages],
+        "modified": document.modified,
     }
 
 
 def _document_in(row: dict[str, Any]) -> Document:
     headings = tuple(Heading(**heading) for heading in row.pop("headings"))
     warnings = tuple(row.pop("warnings"))
-    return Document(**row, headings=headings, warnings=warnings)
+    blocks = tuple(Block(**block) for block in row.pop("blocks"))
+    pages = tuple(Page(**page) for page in row.pop("pages"))
+    return Document(**row, headings=headings, warnings=warnings, blocks=blocks, pages=pages)
 
 
 def _chunk_in(
     row: list[Any], documents: tuple[Document, ...], paths: list[tuple[str, ...]]
 ) -> Chunk:
-    chunk_id, doc, ordinal, start, end, body_offset, line_start, line_end, path = row
+    (chunk_id, doc, ordinal, start, end, body_offset, line_start, line_end, path,
+     prefix, situation, page) = row  # fmt: skip
     document = documents[doc]
     return Chunk(
         chunk_id=chunk_id, doc_id=document.doc_id, ordinal=ordinal, start=start, end=end,
         text=document.text[start:end], heading_path=paths[path], body_offset=body_offset,
-        line_start=line_start, line_end=line_end,
+        line_start=line_start, line_end=line_end, prefix=prefix, situation=situation, page=page,
     )  # fmt: skip
 
 
