@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rag_tui.tui.backend import Backend, Session
 
 LONG_TOAST_S = 12
-FRAME_S = 0.05
+FRAME_S = 0.01
 """The thread that writes to the terminal gets this head start over imports."""
 MIN_WIDTH = 40
 MIN_HEIGHT = 10

@@ -36,9 +36,13 @@ def run_app(folder: str | None, overrides: Mapping[str, object] | None = None) -
     gc.disable()  # collections during start-up find nothing; the app switches it on again
     from rag_tui.tui.app import RagTuiApp
 
+    from rag_tui.tui.jobs import leave
+
     app = RagTuiApp(path, overrides=overrides)
     app.run()
-    return app.return_code or EXIT_OK
+    # a thread inside native code cannot be stopped, and must not keep the user waiting
+    leave(app.return_code or EXIT_OK)
+    return EXIT_OK
 
 
 def _demo_corpus() -> Path:

@@ -15,14 +15,13 @@ from textual.dom import DOMNode
 from textual.reactive import reactive
 from textual.style import Style
 from textual.widget import Widget
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 from textual.worker import Worker
 
 from rag_tui.tui import format as fmt
 from rag_tui.tui.keys import Scope, bindings
 from rag_tui.tui.messages import SearchFailed, SearchFinished, StageFinished
 from rag_tui.tui.screens.inspect import InspectScreen
-from rag_tui.tui.widgets.job_bar import JobBar
 from rag_tui.tui.widgets.query_bar import QueryBar
 from rag_tui.tui.widgets.result_list import METHODS, TITLES, ResultList
 from rag_tui.tui.widgets.status_line import CorpusStatus, StatusLine
@@ -84,8 +83,6 @@ class SearchScreen(InspectScreen):
             yield from self.lists.values()
         with Horizontal(id="detail"):
             yield self.tabs
-        yield JobBar()
-        yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         """Follow the app's state; what it has already is taken at once."""
@@ -95,13 +92,18 @@ class SearchScreen(InspectScreen):
         self.question = self.query_bar.question = app.question.strip()
         self.watch(app, "status", self._take_status)
         self.watch(app, "index", self._take_index)
-        self.watch(app, "progress", self._take_progress)
 
     async def complete(self) -> None:
-        """Also the knobs can wait until the first frame is there."""
+        """Also knobs, progress and footer can wait until the first frame is there."""
+        from textual.widgets import Footer
+
+        from rag_tui.tui.widgets.job_bar import JobBar
         from rag_tui.tui.widgets.knobs_panel import KnobsPanel
 
         self.knobs_panel = KnobsPanel()
+        self._job_bar = JobBar()
+        await self.mount(self._job_bar, Footer(compact=True, show_command_palette=False))
+        self.watch(self.workbench, "progress", self._take_progress)
         await self.query_one("#detail").mount(self.knobs_panel)
         await super().complete()
 
@@ -125,7 +127,7 @@ class SearchScreen(InspectScreen):
             self._show_idle(status)
 
     def _take_progress(self, progress: Progress | None) -> None:
-        self.query_one(JobBar).progress = progress
+        self._job_bar.progress = progress
 
     def _take_index(self, index: Index | None) -> None:
         if index is not None and self.question:
