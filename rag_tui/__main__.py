@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-COMMANDS = ("open", "index", "search", "chunks", "ask", "doctor", "locate")
+COMMANDS = ("open", "index", "search", "chunks", "ask", "contextualise", "doctor", "locate")
 """The command names; a folder that is called like one is written ``./index``."""
 
 

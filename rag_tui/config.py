@@ -14,7 +14,8 @@ from typing import Any, Literal
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rag_tui.engine.chunkers.base import ChunkingSettings
+from rag_tui.engine.chunkers.base import ChunkingSettings, SizeUnit, Strategy
+from rag_tui.engine.documents.settings import MAX_BYTES, LoadSettings
 from rag_tui.engine.errors import UsageError
 from rag_tui.engine.settings import (
     DEFAULT_ANSWER_MODEL,
@@ -31,7 +32,13 @@ ENV_PREFIX = "RAG_TUI_"
 CACHE_ENV = "RAG_TUI_CACHE_DIR"
 CONFIG_ENV = "RAG_TUI_CONFIG"
 
-_NOT_IN_PROJECT = {("answer", "base_url"), ("answer", "provider"), ("models", "allow_download")}
+_NOT_IN_PROJECT = {
+    ("answer", "base_url"),
+    ("answer", "provider"),
+    ("models", "allow_download"),
+    ("loading", "outside_links"),
+    ("loading", "pdf_passwords"),
+}
 """A folder of documents may come from anywhere: it must not decide where a key is sent."""
 
 
@@ -39,17 +46,47 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class LoadingSection(_Section):
+    """``[loading]``: which files are read, and how."""
+
+    include: tuple[str, ...] = ()
+    """Only files that match one of these globs, whatever their suffix. Empty: all known types."""
+    exclude: tuple[str, ...] = ()
+    """Globs of files and folders that are left out."""
+    gitignore: bool = True
+    """Leave out what ``.gitignore`` files name."""
+    hidden: bool = False
+    """Look into files and folders whose name begins with a dot."""
+    outside_links: bool = False
+    """Follow links that lead out of the folder. Not in project files."""
+    max_bytes: int = Field(default=MAX_BYTES, ge=1)
+    """Larger files are skipped by name."""
+    timeout_s: float = Field(default=20.0, gt=0, allow_inf_nan=False)
+    """Seconds after which the conversion of one file is given up."""
+    json_text_fields: tuple[str, ...] = ()
+    """Fields of a JSON record that make its text. Empty: all of it."""
+    json_metadata_fields: tuple[str, ...] = ()
+    """Fields of a JSON record that become metadata; each record is a document then."""
+    json_id_field: str = ""
+    """Field that names a record; each record is a document ``file#id`` then."""
+    pdf_passwords: tuple[str, ...] = Field(default=(), repr=False)
+    """Tried in turn on encrypted PDF files. Not in project files."""
+
+
 class ChunkingSection(_Section):
     """``[chunking]``: how documents are cut."""
 
-    strategy: Literal["headings"] = "headings"
-    """``headings``: one chunk per section, long sections in windows."""
+    strategy: Strategy = "headings"
+    """``headings`` (sections), ``recursive``, ``sentences``, ``words``, ``tokens``, ``page``,
+    ``whole``, ``semantic``, ``chonkie`` or ``semchunk``."""
     size: int = Field(default=256, ge=1)
     """Longest chunk in ``unit``; in tokens, context and special tokens included."""
     overlap: int = Field(default=32, ge=0)
     """Units that neighbouring windows of one long section share."""
-    unit: Literal["tokens", "words"] = "tokens"
-    """``tokens`` of the embedding model, or ``words``."""
+    unit: SizeUnit = "tokens"
+    """``tokens`` of the embedding model, ``words`` or ``characters``."""
+    situations: bool = False
+    """Whether chunks carry what ``rag-tui contextualise`` wrote for them."""
 
     @model_validator(mode="after")
     def _overlap_below_size(self) -> ChunkingSection:
@@ -141,6 +178,7 @@ class UiSection(_Section):
 class Settings(_Section):
     """All settings. Field docs are user documentation: the README's table is held to them."""
 
+    loading: LoadingSection = Field(default_factory=LoadingSection)
     chunking: ChunkingSection = Field(default_factory=ChunkingSection)
     models: ModelsSection = Field(default_factory=ModelsSection)
     search: SearchSection = Field(default_factory=SearchSection)
@@ -153,6 +191,7 @@ class Settings(_Section):
         """The part the engine reads."""
         return EngineSettings(
             cache_dir=cache_dir(),
+            loading=LoadSettings(**self.loading.model_dump()),
             chunking=ChunkingSettings(**self.chunking.model_dump()),
             models=ModelSettings(**self.models.model_dump()),
             answer=AnswerSettings(**self.answer.model_dump()),

@@ -19,8 +19,11 @@ sys.path.insert(0, str(ROOT))
 
 
 def keys_block() -> str:
-    """Keys of the app and the Search screen, from the registry."""
+    """Keys of the app and the Search screen from the registry, then those of the Chunks screen."""
+    from textual.binding import Binding
+
     from rag_tui.tui.keys import KEYS
+    from rag_tui.tui.screens.chunk_keys import chunk_keys
 
     names = {
         "slash": "/", "question_mark": "?", "left_square_bracket": "[",
@@ -28,9 +31,17 @@ def keys_block() -> str:
         "up": "↑", "down": "↓", "left": "←", "right": "→",
     }  # fmt: skip
     lines = ["| keys | what | name in the settings |", "|---|---|---|"]
-    for key in KEYS:
-        shown = " ".join(f"`{names.get(part, part)}`" for part in key.keys.split(","))
-        lines.append(f"| {shown} | {key.label}: {key.tooltip} | `{key.id}` |")
+    rows = [(key.keys, f"{key.label}: {key.tooltip}", key.id) for key in KEYS]
+    for binding in chunk_keys():
+        if isinstance(binding, Binding) and binding.id is not None:
+            what = ": ".join(part for part in (binding.description, binding.tooltip) if part)
+            rows.append((binding.key, what, binding.id))
+    listed: set[str] = set()
+    for keys, what, name in rows:
+        if name not in listed:
+            listed.add(name)
+            shown = " ".join(f"`{names.get(part, part)}`" for part in keys.split(","))
+            lines.append(f"| {shown} | {what} | `{name}` |")
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -48,6 +48,8 @@ class Script:
     retry_after: str = ""
     message: str = "replayed"
     """The message of such an answer."""
+    reply: Callable[[Any], Mapping[str, Any]] | None = None
+    """Instead of events: makes the whole JSON reply from the request's body."""
 
 
 @dataclass(slots=True)
@@ -99,6 +101,22 @@ def text_events(
     return events
 
 
+def whole_message(
+    text: str, *, stop_reason: str = "end_turn", usage: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """A reply that is not streamed."""
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": text}] if text else [],
+        "stop_reason": stop_reason,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 10, "output_tokens": 5, **(usage or {})},
+    }
+
+
 def event(kind: str, **fields: Any) -> str:
     """One server-sent event, without the blank line behind it."""
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}"
@@ -145,6 +163,9 @@ class _Handler(BaseHTTPRequestHandler):
         if script.status and len(state.requests) <= script.times:
             self._refuse(script)
             return
+        if script.reply is not None:
+            self._send_json(200, script.reply(state.requests[-1].body))
+            return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
@@ -169,12 +190,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, script: Script) -> None:
         error = {"type": ERROR_TYPES.get(script.status, "api_error"), "message": script.message}
-        data = json.dumps({"type": "error", "error": error}).encode()
-        self.send_response(script.status)
+        self._send_json(
+            script.status, {"type": "error", "error": error}, retry_after=script.retry_after
+        )
+
+    def _send_json(self, status: int, value: Mapping[str, Any], *, retry_after: str = "") -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
-        if script.retry_after:
-            self.send_header("retry-after", script.retry_after)
+        if retry_after:
+            self.send_header("retry-after", retry_after)
         self.end_headers()
         self.wfile.write(data)
 

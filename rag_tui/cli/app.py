@@ -1,7 +1,7 @@
 """The typer commands. Heavy imports happen inside the commands, so that ``--help`` is quick.
 
 Exit codes: 0 done; 1 something failed (corpus, index, model, server); 2 wrong usage or settings;
-3 ``ask`` found no answer in the documents; 130 interrupted.
+3 ``ask`` found no answer in the documents; 4 ``chunks --fail-on`` found something; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXIT_INTERRUPTED = 130
 
 EPILOG = (
     "Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 ask found no answer; "
-    "130 interrupted. stdout is data, stderr is narration."
+    "4 chunks --fail-on found something; 130 interrupted. stdout is data, stderr is narration."
 )
 
 cli = typer.Typer(
@@ -46,6 +46,14 @@ class MethodName(StrEnum):
     reranked = "reranked"
 
 
+class SortName(StrEnum):
+    """Orders of the chunk list."""
+
+    order = "order"
+    longest = "longest"
+    shortest = "shortest"
+
+
 FolderOption = Annotated[
     Path | None, typer.Option("--folder", "-f", help="The corpus (default: the demo corpus).")
 ]
@@ -57,6 +65,10 @@ EmbedderOption = Annotated[
 ]
 RerankerOption = Annotated[
     str | None, typer.Option("--reranker", help="Cross-encoder: hub name or local folder.")
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option("--where", "-w", help="Only chunks that fit, e.g. 'path~\"advanced/*\"'."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 
@@ -166,6 +178,7 @@ def search(
     bm25: Annotated[str | None, typer.Option(help="lucene or okapi.")] = None,
     k1: Annotated[float | None, typer.Option(help="BM25 k1.")] = None,
     b: Annotated[float | None, typer.Option(help="BM25 b.")] = None,
+    where: WhereOption = None,
     embedder: EmbedderOption = None,
     reranker: RerankerOption = None,
     as_json: JsonOption = False,
@@ -185,7 +198,7 @@ def search(
         "models.reranker": reranker,
     }
     methods = [name.value for name in method] if method else []
-    return search_command(question, folder, overrides, methods, as_json=as_json)
+    return search_command(question, folder, overrides, methods, where or "", as_json=as_json)
 
 
 @cli.command()
@@ -194,13 +207,65 @@ def chunks(
     document: Annotated[
         str | None, typer.Option("--document", "-d", help="Only this file of the corpus.")
     ] = None,
+    where: WhereOption = None,
+    text: Annotated[
+        str | None, typer.Option("--filter", help="Only chunks with this text, path or heading.")
+    ] = None,
+    regex: Annotated[
+        str | None, typer.Option("--regex", help="Only chunks whose text matches.")
+    ] = None,
+    warning: Annotated[
+        list[str] | None,
+        typer.Option("--warning", help="Only chunks of this kind of lint or health; repeatable."),
+    ] = None,
+    sort: Annotated[SortName, typer.Option("--sort", help="By place or by tokens.")] = (
+        SortName.order
+    ),
+    sample: Annotated[
+        int | None, typer.Option("--sample", help="Read so many random chunks, whole.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="The same sample again.")] = None,
+    lint: Annotated[bool, typer.Option("--lint", help="What is wrong with the texts.")] = False,
+    health: Annotated[
+        bool, typer.Option("--health", help="Copies, hubs, orphans, torn sentences.")
+    ] = False,
+    facts: Annotated[
+        bool, typer.Option("--facts", help="Lengths, size, and whether to retrieve at all.")
+    ] = False,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option("--fail-on", help="Exit 4 if there is this kind, or any; repeatable."),
+    ] = None,
+    window: Annotated[
+        int, typer.Option("--window", help="Context window in tokens, for --facts.")
+    ] = 200_000,
+    prices: Annotated[
+        str | None,
+        typer.Option("--prices", help="Per million tokens: input,cache write,cache read,output."),
+    ] = None,
     embedder: EmbedderOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """List the chunks the index really holds, with spans and token counts."""
-    from rag_tui.cli.commands import chunks_command
+    """List the chunks the index really holds; read a sample; lint, health and facts."""
+    from rag_tui.cli.chunks import ChunksRequest, chunks_command
 
-    return chunks_command(folder, {"models.embedder": embedder}, document, as_json=as_json)
+    request = ChunksRequest(
+        document=document,
+        where=where or "",
+        text=text,
+        regex=regex,
+        warnings=tuple(warning or ()),
+        sort=sort.value,
+        sample=sample,
+        seed=seed,
+        lint=lint,
+        health=health,
+        facts=facts,
+        fail_on=tuple(fail_on or ()),
+        context_window=window,
+        prices=prices,
+    )
+    return chunks_command(folder, {"models.embedder": embedder}, request, as_json=as_json)
 
 
 @cli.command()
@@ -210,6 +275,7 @@ def ask(
     provider: Annotated[str | None, typer.Option(help="auto, claude or extractive.")] = None,
     model: Annotated[str | None, typer.Option(help="Model of the Messages API.")] = None,
     sources: Annotated[int | None, typer.Option(help="Chunks put into the prompt.")] = None,
+    where: WhereOption = None,
     show_prompt: Annotated[
         bool, typer.Option("--prompt", help="Print the exact prompt instead of asking.")
     ] = False,
@@ -223,7 +289,37 @@ def ask(
         "answer.model": model,
         "answer.n_sources": sources,
     }
-    return ask_command(question, folder, overrides, show_prompt=show_prompt, as_json=as_json)
+    return ask_command(
+        question, folder, overrides, where or "", show_prompt=show_prompt, as_json=as_json
+    )
+
+
+@cli.command()
+def contextualise(
+    folder: FolderArgument = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before paying.")] = False,
+    model: Annotated[str | None, typer.Option(help="Model of the Messages API.")] = None,
+    input_price: Annotated[
+        float | None, typer.Option(min=0, help="US dollars per million input tokens.")
+    ] = None,
+    output_price: Annotated[
+        float | None, typer.Option(min=0, help="US dollars per million output tokens.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Let a model write where each chunk stands in its document; costs money, so it asks first."""
+    from rag_tui.cli.contextualise import contextualise_command
+    from rag_tui.engine.contextual import Prices
+    from rag_tui.engine.errors import UsageError
+
+    prices = None
+    if input_price is not None and output_price is not None:
+        prices = Prices(input_price, output_price)
+    elif input_price is not None or output_price is not None:
+        raise UsageError(
+            "One of the two prices is missing.", "Give --input-price and --output-price."
+        )
+    return contextualise_command(folder, model, prices, is_agreed=yes, as_json=as_json)
 
 
 @cli.command()

@@ -11,11 +11,13 @@ from typing import Any, cast
 
 from rag_tui.cli.output import note, write_json, write_rich, write_text
 from rag_tui.cli.session import Session, open_session
-from rag_tui.cli.tables import chunk_json, chunks_table, search_json, search_table
+from rag_tui.cli.tables import search_json, search_table
 from rag_tui.config import bundled_corpus, cache_dir, load_settings, user_file
 from rag_tui.engine.answering import answer, make_answerer
 from rag_tui.engine.errors import UsageError
 from rag_tui.engine.events import StageResult
+from rag_tui.engine.filters import Mask, combine, split_query, where_mask
+from rag_tui.engine.index import Index
 from rag_tui.engine.prompting import build_prompt
 from rag_tui.engine.searching import check_request, search
 from rag_tui.engine.stores.local import index_dir
@@ -79,13 +81,15 @@ def search_command(
     folder: Path | None,
     overrides: Mapping[str, object],
     methods: list[str],
+    where: str = "",
     *,
     as_json: bool,
 ) -> int:
     """``rag-tui search``: exit 1 when a list that was asked for could not be made."""
+    question, where = _question_and_filter(question, where)
     settings = load_settings(folder, overrides)
     wanted = cast("tuple[Method, ...]", tuple(m for m in METHODS if not methods or m in methods))
-    request = replace(settings.request(question), methods=wanted)
+    request = replace(settings.request(question), methods=wanted, where=where)
     check_request(request)  # before minutes of indexing, not after
     session = open_session(folder, overrides)
     if request.top_k > len(session.index.chunks):
@@ -93,6 +97,7 @@ def search_command(
             f"top_k {request.top_k} is more than the {len(session.index.chunks)} chunks there are: "
             "all that match are shown"
         )
+    _note_filter(where, session.index)
     results = list(search(request, session.index, session.models))
     results.sort(key=lambda result: METHODS.index(result.stage))
     for result in results:
@@ -109,33 +114,26 @@ def search_command(
     return EXIT_FAILED if any(result.error for result in results) else 0
 
 
-def chunks_command(
-    folder: Path | None, overrides: Mapping[str, object], document: str | None, *, as_json: bool
-) -> int:
-    """``rag-tui chunks``."""
-    session = open_session(folder, overrides)
-    index = session.index
-    if document is not None and document not in index.document_of:
-        known = ", ".join(list(index.document_of)[:5])
-        raise UsageError(
-            f"{document} is not a document of this index.", f"There are {known} and so on."
-        )
-    positions = [
-        i for i, chunk in enumerate(index.chunks) if document is None or chunk.doc_id == document
-    ]
-    if as_json:
-        write_json([chunk_json(position, index) for position in positions])
-    else:
-        write_rich(chunks_table(index, positions))
-    return 0
+def _question_and_filter(question: str, where: str) -> tuple[str, str]:
+    """The question without its own ``where:``, and one filter of that and the flag's."""
+    question, inline = split_query(question)
+    return question, combine(where, inline)
 
 
-def retrieve_for_answer(session: Session, question: str) -> list[Chunk]:
+def _note_filter(where: str, index: Index) -> Mask | None:
+    allowed = where_mask(where, index)
+    if allowed is not None:
+        note(f"filter {where}: {int(allowed.sum()):,} of {len(index.chunks):,} chunks")
+    return allowed
+
+
+def retrieve_for_answer(session: Session, question: str, where: str = "") -> list[Chunk]:
     """The chunks a prompt is made of: the best list there is, reranked before hybrid."""
     n_sources = session.settings.answer.n_sources
     request = session.settings.request(question)
     request = replace(
         request,
+        where=where,
         depth=max(request.depth, n_sources),
         rerank_depth=max(request.rerank_depth, n_sources),
     )
@@ -155,14 +153,17 @@ def ask_command(
     question: str,
     folder: Path | None,
     overrides: Mapping[str, object],
+    where: str = "",
     *,
     show_prompt: bool,
     as_json: bool,
 ) -> int:
     """``rag-tui ask``: exit 3 for not found, 1 for a failed or incomplete answer."""
-    check_request(load_settings(folder, overrides).request(question))
+    question, where = _question_and_filter(question, where)
+    check_request(replace(load_settings(folder, overrides).request(question), where=where))
     session = open_session(folder, overrides)
-    chunks = retrieve_for_answer(session, question)
+    _note_filter(where, session.index)
+    chunks = retrieve_for_answer(session, question, where)
     prompt = build_prompt(question, chunks, max_sources=session.settings.answer.n_sources)
     if show_prompt:
         if as_json:

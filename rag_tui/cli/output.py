@@ -27,6 +27,7 @@ STAGES = {
     "embed": "embedding",
     "write": "writing",
     "wait": "waiting",
+    "situate": "writing situations",
 }
 """What each stage of indexing is called on screen."""
 

@@ -9,7 +9,7 @@ from typing import Literal
 from rag_tui.engine.errors import Cancelled, RagTuiError
 from rag_tui.engine.types import Method, Ranking
 
-Stage = Literal["scan", "read", "chunk", "bm25", "model", "embed", "write", "wait"]
+Stage = Literal["scan", "read", "chunk", "bm25", "model", "embed", "write", "wait", "situate"]
 
 
 class CancelToken:

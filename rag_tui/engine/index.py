@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rag_tui.engine.embedders.base import Vectors
+    from rag_tui.engine.filters import ChunkColumns
     from rag_tui.engine.retrievers.bm25 import BM25Postings
 
 
@@ -36,6 +37,10 @@ class Manifest:
     """Library versions."""
     embedder: dict[str, object] = field(default_factory=dict)
     """The whole `EmbedderInfo`."""
+    loading_fingerprint: str = ""
+    """How files were read; other settings may read the same bytes differently."""
+    situations: str = ""
+    """Fingerprint of the situations the chunks carry; empty without any."""
 
 
 # By identity and briefly: comparing arrays has no truth value, and whoever logs an index would
@@ -72,6 +77,13 @@ class Index:
     def document_of(self) -> dict[str, Document]:
         """Document id to document."""
         return {document.doc_id: document for document in self.documents}
+
+    @cached_property
+    def chunk_columns(self) -> ChunkColumns:
+        """What filters read of the chunks, column by column."""
+        from rag_tui.engine.filters import ChunkColumns
+
+        return ChunkColumns.of(self.documents, self.chunks)
 
     def chunk(self, chunk_id: str) -> Chunk:
         """The chunk with this id.

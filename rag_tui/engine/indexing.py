@@ -15,7 +15,7 @@ import filelock
 import numpy as np
 
 from rag_tui.engine.analysis import WORDS
-from rag_tui.engine.chunkers.headings import HeadingsChunker
+from rag_tui.engine.chunkers.factory import make_chunker
 from rag_tui.engine.embedding_cache import EmbeddingCache
 from rag_tui.engine.errors import BadIndexError, CorpusError, ModelError
 from rag_tui.engine.events import CancelToken, Progress
@@ -25,6 +25,7 @@ from rag_tui.engine.indexing_files import Reading, read_folder
 from rag_tui.engine.loading import Models
 from rag_tui.engine.retrievers.bm25 import BM25Postings
 from rag_tui.engine.settings import EngineSettings
+from rag_tui.engine.situations import Situations, SituationStore, leave_room
 from rag_tui.engine.stores import local
 from rag_tui.engine.types import Chunk, FileReport
 
@@ -98,7 +99,11 @@ def refresh_index(
         _refuse_other_model(old, settings)
 
     reading: Reading | None = None
-    for item in read_folder(folder, old, cancel=token):
+    loading = settings.loading.fingerprint()
+    same_loading = old is not None and old.manifest.loading_fingerprint == loading
+    for item in read_folder(
+        folder, old, cancel=token, loading=settings.loading, reuse=same_loading
+    ):
         if isinstance(item, Progress):
             yield item
         else:
@@ -109,19 +114,32 @@ def refresh_index(
     counter = models.token_counter()
     chunker_fingerprint = settings.chunking.fingerprint(counter)
     same_cut = old is not None and old.manifest.chunker_fingerprint == chunker_fingerprint
+    situations = Situations({})
+    if settings.chunking.situations:
+        situations = SituationStore.in_cache(settings.cache_dir).of(reading.documents)
+    same_situations = old is not None and old.manifest.situations == situations.fingerprint
     same_words = old is not None and old.manifest.analyzer_fingerprint == WORDS.fingerprint
     if old is not None and not same_cut:
         notes.append("The chunking settings have changed: all documents were cut again.")
     unchanged = not (reading.added or reading.changed or reading.deleted)
-    if old is not None and unchanged and same_cut and same_words and not rebuild:
+    if (
+        old is not None
+        and unchanged
+        and same_loading
+        and same_cut
+        and same_words
+        and same_situations
+        and not rebuild
+    ):
         old = replace(old, reports=_merge_reports(reading.reports, old.chunks))
         if old.vectors is not None:
             yield IndexReady(old, is_final=True, notes=tuple(notes))
             return
 
+    manifest = _manifest(folder, settings, chunker_fingerprint, WORDS.fingerprint, counter.limit)
     base = Index(
         folder=folder,
-        manifest=_manifest(folder, settings, chunker_fingerprint, WORDS.fingerprint, counter.limit),
+        manifest=replace(manifest, situations=situations.fingerprint, loading_fingerprint=loading),
         documents=reading.documents,
         chunks=(),
         bm25=BM25Postings.build(()),
@@ -130,7 +148,8 @@ def refresh_index(
         reports=reading.reports,
     )
     cut: Index | None = None
-    for step in _cut(base, old if same_cut else None, reading, settings, models, token):
+    kept = old if same_cut and same_loading else None
+    for step in _cut(base, kept, reading, situations, settings, models, token):
         if isinstance(step, Progress):
             yield step
         else:
@@ -211,13 +230,18 @@ def _cut(
     base: Index,
     old: Index | None,
     reading: Reading,
+    situations: Situations,
     settings: EngineSettings,
     models: Models,
     cancel: CancelToken,
 ) -> Iterator[Progress | Index]:
     """Cut what has changed, count tokens, make the postings."""
     counter = models.token_counter()
-    chunker = HeadingsChunker(settings.chunking, counter)
+    chunker = make_chunker(
+        leave_room(settings.chunking, counter.limit),
+        counter,
+        embed=lambda texts: models.embedder().embed_documents(texts, cancel=cancel),
+    )
     kept: dict[str, list[tuple[Chunk, int]]] = {}
     if old is not None:
         for chunk, n in zip(old.chunks, old.n_tokens.tolist(), strict=True):
@@ -229,13 +253,17 @@ def _cut(
     for i, document in enumerate(base.documents):
         cancel.check()
         if document.doc_id in fresh or document.doc_id not in kept:
-            new = chunker.chunk(document)
-            chunks.extend(new)
+            same: tuple[Chunk, ...] = ()
+            new = situations.apply(document, chunker.chunk(document))
+        else:
+            same = tuple(chunk for chunk, _ in kept[document.doc_id])
+            new = situations.apply(document, same)
+        chunks.extend(new)
+        if new and new == same:
+            n_tokens.extend(n for _, n in kept[document.doc_id])
+        else:
             counts = counter.count([chunk.embedded_text for chunk in new])
             n_tokens.extend(n + counter.n_special for n in counts)
-        else:
-            chunks.extend(chunk for chunk, _ in kept[document.doc_id])
-            n_tokens.extend(n for _, n in kept[document.doc_id])
         if time.monotonic() - tick > _TICK_S:
             tick = time.monotonic()
             yield Progress("chunk", i + 1, len(base.documents), document.doc_id)
@@ -353,6 +381,8 @@ def _same_corpus(one: Index, two: Index) -> bool:
     return (
         one.vectors is not None
         and one.manifest.chunker_fingerprint == two.manifest.chunker_fingerprint
+        and one.manifest.situations == two.manifest.situations
+        and one.manifest.loading_fingerprint == two.manifest.loading_fingerprint
         and one.manifest.analyzer_fingerprint == two.manifest.analyzer_fingerprint
         and one.manifest.embedder_name == two.manifest.embedder_name
         and [(d.doc_id, d.sha256) for d in one.documents]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_tui.engine.documents.loading import load_folder
+from rag_tui.engine.documents.settings import LoadSettings
 from rag_tui.engine.errors import CorpusError
 from rag_tui.engine.events import CancelToken, Progress
 from rag_tui.engine.index import Index
@@ -30,7 +31,12 @@ class Reading:
 
 
 def read_folder(
-    folder: Path, old: Index | None, *, cancel: CancelToken
+    folder: Path,
+    old: Index | None,
+    *,
+    cancel: CancelToken,
+    loading: LoadSettings | None = None,
+    reuse: bool = True,
 ) -> Iterator[Progress | Reading]:
     """Read every file; the last item is the reading.
 
@@ -44,7 +50,9 @@ def read_folder(
     known = dict(old.document_of) if old is not None else {}
     yield Progress("scan", note=str(folder))
     tick = time.monotonic()
-    for document, report in load_folder(folder, cancel=cancel, known=known):
+    for document, report in load_folder(
+        folder, settings=loading, cancel=cancel, known=known if reuse else {}
+    ):
         reports.append(report)
         if document is not None:
             documents.append(document)

@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from rag_tui.engine.errors import UsageError
 from rag_tui.engine.types import NOT_FOUND, Chunk, Prompt, Source
 
-__all__ = ["NOT_FOUND", "SYSTEM", "build_prompt", "estimate_tokens", "source_spans"]
+__all__ = [
+    "NOT_FOUND",
+    "SYSTEM",
+    "build_prompt",
+    "escaped",
+    "escaped_attribute",
+    "estimate_tokens",
+    "source_spans",
+]
 
 SYSTEM = f"""\
 You answer questions about a folder of documents. Below you get numbered sources, each in a \
@@ -79,7 +87,7 @@ def build_prompt(question: str, chunks: Sequence[Chunk], *, max_sources: int) ->
     )
     blocks = [_block(source, chunk) for source, chunk in zip(sources, used, strict=True)]
     inner = "\n".join(blocks) if blocks else "(no sources were found)"
-    asked = _escaped(question.strip())
+    asked = escaped(question.strip())
     return Prompt(
         question=question,
         system=SYSTEM,
@@ -119,17 +127,18 @@ def _block(source: Source, chunk: Chunk) -> str:
         ("title", title),
         ("section", " > ".join(below)),
     )
-    attributes = " ".join(f'{name}="{_escaped_attribute(value)}"' for name, value in named if value)
-    return f"<source {attributes}>\n{_escaped(source.text)}\n</source>"
+    attributes = " ".join(f'{name}="{escaped_attribute(value)}"' for name, value in named if value)
+    return f"<source {attributes}>\n{escaped(source.text)}\n</source>"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Text that can stand between tags: no raw ``<``, ``>``, ``&``, nothing invisible."""
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _UNSEEN.sub(lambda m: m[0] if m[0] in _KEPT else _visible(m[0]), plain)
 
 
-def _escaped_attribute(value: str) -> str:
+def escaped_attribute(value: str) -> str:
+    """Text that can stand between the double quotes of a tag's attribute."""
     plain = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     quoted = plain.replace('"', "&quot;").replace("'", "&apos;")
     return _UNSEEN.sub(lambda m: _visible(m[0]), quoted)

@@ -7,10 +7,12 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import MappingProxyType
 
 from rag_tui.engine.analysis import WORDS
 from rag_tui.engine.errors import BadIndexError, Cancelled, ModelError, UsageError
 from rag_tui.engine.events import CancelToken, StageError, StageResult
+from rag_tui.engine.filters import Mask, parse, where_mask
 from rag_tui.engine.fusion import reciprocal_rank_fusion
 from rag_tui.engine.index import Index
 from rag_tui.engine.loading import Models
@@ -66,6 +68,8 @@ def check_request(request: SearchRequest) -> None:
             f"rrf_k must be a number of at least 0 (got {request.rrf_k}).",
             "Set rrf_k to 60, the value of the paper, or to another number from 0 up.",
         )
+    if request.where.strip():
+        parse(request.where)
 
 
 def search(
@@ -74,22 +78,27 @@ def search(
     """The lists asked for, in the order bm25, vector, hybrid, reranked, each when it is done.
 
     A stage that fails yields its error; the others stand. When one retriever fails the hybrid
-    list is made of the other one and its ``note`` says so.
+    list is made of the other one and its ``note`` says so. ``request.where`` decides what may be
+    ranked at all, before any list is made: each holds as many rows as it would over a corpus of
+    only the allowed chunks, with the scores of the whole one. ``Ranking.params["where"]`` holds
+    the filter.
 
     Raises:
-        UsageError: When the request makes no sense (empty question, top_k below 1, ...).
+        UsageError: When the request makes no sense (empty question, top_k below 1, a filter that
+            cannot be read or names an unknown key, ...).
         Cancelled: Soon after the token was set.
     """
     check_request(request)
     token = cancel if cancel is not None else CancelToken()
+    allowed = where_mask(request.where, index)
     wanted = {need for method in request.methods for need in (*_NEEDS[method], method)}
     if not request.rerank:
         wanted.discard("reranked")
     done: dict[Method, Ranking] = {}
     errors: dict[Method, StageError] = {}
     stages: dict[Method, Callable[[], Ranking]] = {
-        "bm25": lambda: _bm25(request, index),
-        "vector": lambda: _vector(request, index, models),
+        "bm25": lambda: _bm25(request, index, allowed),
+        "vector": lambda: _vector(request, index, models, allowed),
         "hybrid": lambda: _hybrid(request, done, errors),
         "reranked": lambda: _rerank(request, index, models, done, errors, token),
     }
@@ -100,7 +109,11 @@ def search(
         started = time.perf_counter()
         result = _run(stage, stages[stage], started)
         if result.ranking is not None:
-            done[stage] = result.ranking
+            ranking = result.ranking
+            if allowed is not None:
+                ranking = _with_filter(ranking, request.where, is_empty=not allowed.any())
+                result = replace(result, ranking=ranking)
+            done[stage] = ranking
         elif result.error is not None:
             errors[stage] = result.error
         if stage in request.methods:
@@ -123,7 +136,12 @@ def _run(stage: Method, work: Callable[[], Ranking], started: float) -> StageRes
     return StageResult(stage, ranking=replace(ranking, elapsed_s=elapsed), elapsed_s=elapsed)
 
 
-def _bm25(request: SearchRequest, index: Index) -> Ranking:
+def _with_filter(ranking: Ranking, where: str, *, is_empty: bool) -> Ranking:
+    note = "the filter allows no chunk" if is_empty else ranking.note
+    return replace(ranking, note=note, params=MappingProxyType({**ranking.params, "where": where}))
+
+
+def _bm25(request: SearchRequest, index: Index, allowed: Mask | None) -> Ranking:
     return retrieve_bm25(
         request.query,
         index.bm25,
@@ -131,10 +149,11 @@ def _bm25(request: SearchRequest, index: Index) -> Ranking:
         request.bm25,
         depth=request.depth,
         analyzer=WORDS,
+        candidates=allowed,
     )
 
 
-def _vector(request: SearchRequest, index: Index, models: Models) -> Ranking:
+def _vector(request: SearchRequest, index: Index, models: Models, allowed: Mask | None) -> Ranking:
     if index.vectors is None:
         raise BadIndexError(
             "This index has no vectors yet.",
@@ -144,7 +163,11 @@ def _vector(request: SearchRequest, index: Index, models: Models) -> Ranking:
     info = models.embedder().info
     check_model(index, info.name, info.fingerprint, info.dimensions)
     return retrieve_dense(
-        models.embed_query(request.query), index.vectors, index.chunk_ids, depth=request.depth
+        models.embed_query(request.query),
+        index.vectors,
+        index.chunk_ids,
+        depth=request.depth,
+        candidates=allowed,
     )
 
 

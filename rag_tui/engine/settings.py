@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from rag_tui.engine.chunkers.base import ChunkingSettings
+from rag_tui.engine.documents.settings import LoadSettings
 
 DEFAULT_EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -53,6 +54,7 @@ class EngineSettings:
 
     cache_dir: Path
     """Where indexes, embeddings and exported models are kept."""
+    loading: LoadSettings = field(default_factory=LoadSettings)
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)

@@ -72,7 +72,8 @@ class Document:
     doc_id: str
     """Path relative to the corpus folder, with ``/``; undecodable name bytes stay surrogates."""
     title: str
-    """First level-1 heading, else the front matter's title, else the file name."""
+    """First level-1 heading, else the front matter's title, else the file name. Converted files:
+    their own title, else their only level-1 heading, else the file name."""
     text: str
     """The decoded file without its byte-order mark and with ``\\n`` line ends. Nothing else is
     removed, so line numbers are those of the file on disk."""
@@ -94,6 +95,8 @@ class Document:
     modified: float = 0.0
     """Modification time of the file, seconds since the epoch; 0 when unknown. Not part of what
     decides whether a file has changed."""
+    is_partial: bool = False
+    """Whether something of the file is missing or in doubt: its report says ``partly``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,6 +227,21 @@ class RagTuiApp(App[None]):
             self.session.models.forget()
         self._start_index(rebuild=False)
 
+    def reindex_with(self, overrides: Mapping[str, object]) -> None:
+        """Index with other settings, by dotted name, from now on until the app is left.
+
+        Loaded models stay, and so do cached embeddings.
+
+        Raises:
+            UsageError: When the settings make no sense; then nothing has changed.
+        """
+        merged = {**self._overrides, **overrides}
+        settings = self.backend.load_settings(self.folder, merged)
+        self._overrides = merged
+        if self.session is not None:
+            self.session = replace(self.session, settings=settings)
+        self._start_index(rebuild=False)
+
     def action_rebuild(self) -> None:
         """Index from scratch."""
         self._start_index(rebuild=True)
@@ -303,11 +318,10 @@ class RagTuiApp(App[None]):
     def _apply_keys(self, wanted: Mapping[str, str]) -> None:
         if not wanted:
             return
-        from rag_tui.tui.screens.chunks import ChunksScreen
+        from rag_tui.tui.screens.chunk_keys import chunk_keys
         from rag_tui.tui.screens.help import HelpScreen
-        from rag_tui.tui.widgets.chunk_view import ChunkView
 
-        others = defaults_of([*ChunksScreen.BINDINGS, *HelpScreen.BINDINGS, *ChunkView.BINDINGS])
+        others = defaults_of([*chunk_keys(), *HelpScreen.BINDINGS])
         self.keys, self.key_problems = checked_keymap(wanted, others)
         self.set_keymap(dict(self.keys))
         self.warn("\n".join(self.key_problems))

@@ -16,11 +16,15 @@ PROTECTED = frozenset({"ctrl+c", "ctrl+q"})
 
 _PARTS = {
     "search": frozenset({"query", "list", "results", "knobs", "view"}),
-    "chunks": frozenset({"list", "view"}),
+    "chunks": frozenset({"list", "view", "tree", "map"}),
+    "recut": frozenset({"map"}),
     "knobs": frozenset({"list"}),
     "results": frozenset({"list"}),
 }
 """Scopes that are active inside another one: the panes of a screen."""
+
+_DIALOGS = frozenset({"help", "warnings", "facts", "files"})
+"""Scopes that shut out all others while they are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ def _meet(binding_id: str, other_id: str) -> bool:
     A pane's keys, those of its screen and those of the app are; those of two panes are not.
     """
     scope, other = binding_id.partition(".")[0], other_id.partition(".")[0]
-    if "help" in (scope, other) or scope == other:
+    if _DIALOGS.intersection((scope, other)) or scope == other:
         return scope == other
     return (
         "app" in (scope, other) or other in _PARTS.get(scope, ()) or scope in _PARTS.get(other, ())

@@ -85,6 +85,8 @@ def standing(method: Method, results: Results, chunk_id: str | None) -> str:
     rank = ranking.rank_of(chunk_id)
     if rank is not None:
         return f"● at {rank}"
+    if results.request.where:
+        return "● not listed"  # by its rank or by the filter: both are possible
     if method == "reranked":
         return f"● not in the {len(ranking.hits)} read"
     if len(ranking.hits) < ranking.depth and method == "bm25":

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from rag_tui.engine.documents.loading import load_folder
-from rag_tui.engine.documents.text import UnusableFileError, decode
-from rag_tui.engine.documents.walk import MAX_BYTES, find_files
+from rag_tui.engine.documents.parts import UnusableFileError
+from rag_tui.engine.documents.settings import MAX_BYTES
+from rag_tui.engine.documents.text import decode
+from rag_tui.engine.documents.walk import find_files
 from rag_tui.engine.errors import Cancelled, CorpusError
 from rag_tui.engine.events import CancelToken
 
@@ -137,7 +139,7 @@ def test_every_file_has_one_report_with_its_reason(tmp_path: Path) -> None:
         ("nul.md", "indexed", True),
         ("picture.md", "skipped", False),
         ("windows.txt", "partly", True),
-        ("words.pdf", "skipped", False),
+        ("words.pdf", "failed", False),
         ("yaml.md", "indexed", True),
     ]
     assert [r.path for _, r in rows if not r.reason] == ["good.md"]

@@ -7,7 +7,7 @@ import pytest
 
 from rag_tui.engine.documents.front_matter import read_front_matter
 from rag_tui.engine.documents.loading import load_document
-from rag_tui.engine.documents.markdown import outline
+from rag_tui.engine.documents.markdown import outline, structure
 from rag_tui.engine.types import Document
 
 
@@ -146,3 +146,49 @@ def test_the_title_is_heading_then_front_matter_then_file_name(tmp_path: Path) -
     assert load(tmp_path, "---\ntitle: F\n---\n## Sub\n").title == "F"
     assert load(tmp_path, "## Sub\n", "notes.md").title == "notes.md"
     assert load(tmp_path, "# no heading here\n", "notes.txt").title == "notes.txt"
+
+
+def blocks_of(text: str) -> list[tuple[str, str]]:
+    return [(block.kind, text[block.start : block.end]) for block in structure(text).blocks]
+
+
+def test_blocks_are_whole_lines_of_the_text_itself() -> None:
+    text = (
+        "# A\n\nwords\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```py\n# x\n```\n\n"
+        "- one\n  - two\n\n      code\n- three\n\n> quote\n> - in it\n\n"
+        "<div>\nx\n</div>\n\n    code\n"
+    )
+    assert blocks_of(text) == [
+        ("table", "| a | b |\n|---|---|\n| 1 | 2 |\n"),
+        ("code", "```py\n# x\n```\n"),
+        ("list", "- one\n  - two\n\n      code\n- three\n"),
+        ("quote", "> quote\n> - in it\n"),
+        ("html", "<div>\nx\n</div>\n"),
+        ("code", "    code\n"),
+    ]
+
+
+def test_the_header_of_a_block_ends_after_column_names_or_the_opening_fence() -> None:
+    text = "---\nt: 1\n---\n| a |\n|---|\n| 1 |\n\n~~~~ sh\nls\n~~~~\n"
+    table, code = structure(text, start=13).blocks
+    assert text[table.start : table.header_end] == "| a |\n|---|\n"
+    assert text[code.start : code.header_end] == "~~~~ sh\n"
+
+
+def test_a_fence_that_is_never_closed_runs_to_the_end() -> None:
+    assert blocks_of("a\n\n```\nb\n## C\nlast") == [("code", "```\nb\n## C\nlast")]
+
+
+@pytest.mark.parametrize("mark", ["!!! note", "??? tip", '???+ warning "Title"', '=== "Tab"'])
+def test_indented_content_of_admonitions_and_tabs_makes_no_heading(mark: str) -> None:
+    text = f"# A\n\n{mark}\n\n    # inner\n\n    words\n\n## B\n\nend\n"
+    assert levels_and_titles(text) == [(1, "A"), (2, "B")]
+    assert not any(kind == "code" for kind, _ in blocks_of(text))
+
+
+def test_mdx_and_wikilinks_stay_text_and_leave_the_outline_whole() -> None:
+    text = (
+        "import X from 'x'\nexport const a = 1\n\n# A\n\n<Tabs>\n\n## B\n\n[[Note|shown]]\n\n"
+        "</Tabs>\n\n/// tip | Title\n\nwords\n\n///\n\n## [[Linked]] C\n"
+    )
+    assert levels_and_titles(text) == [(1, "A"), (2, "B"), (2, "[[Linked]] C")]

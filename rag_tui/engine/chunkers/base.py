@@ -10,7 +10,8 @@ from rag_tui.engine.errors import UsageError
 from rag_tui.engine.ids import fingerprint
 from rag_tui.engine.types import Chunk, Document
 
-SizeUnit = Literal["tokens", "words", "characters"]
+SizeUnit = Literal["tokens", "words", "characters", "sentences"]
+"""What size and overlap count; ``sentences`` only for the strategy of that name."""
 Strategy = Literal[
     "headings", "recursive", "sentences", "words", "tokens", "page", "whole", "semantic",
     "chonkie", "semchunk",
@@ -49,8 +50,12 @@ class ChunkingSettings:
     """Longest chunk, in ``unit``. With tokens it includes context and special tokens, and it is
     never more than the model reads."""
     overlap: int = 32
-    """Units that neighbouring windows of one long section share."""
+    """Units that neighbouring chunks share; what that means for a strategy is said in
+    `rag_tui.engine.chunkers.factory.OVERLAP`."""
     unit: SizeUnit = "tokens"
+    situations: bool = False
+    """Whether chunks carry the situations that were written for them
+    (`rag_tui.engine.contextual`); makes room for them where sizes are in tokens."""
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -69,10 +74,16 @@ class ChunkingSettings:
                 f"(got overlap {self.overlap} >= size {self.size})",
                 f"Set chunking.overlap below {self.size}, or raise chunking.size.",
             )
+        if self.unit == "sentences" and self.strategy != "sentences":
+            raise UsageError(
+                f"chunk sizes in sentences need the strategy sentences (got {self.strategy})",
+                "Set chunking.unit to tokens, words or characters, or chunking.strategy to "
+                "sentences.",
+            )
 
     def fingerprint(self, counter: TokenCounter) -> str:
         """Identifies this way of cutting; a change means the index is stale."""
-        return fingerprint({"version": 2, "counter": counter.name, **asdict(self)})
+        return fingerprint({"version": 3, "counter": counter.name, **asdict(self)})
 
 
 class Chunker(Protocol):

@@ -8,29 +8,37 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from rag_tui.engine.chunkers.windows import ANYWHERE, BREAK, FORBIDDEN, WORD
+from rag_tui.engine.sentences import ends_sentence
 
 PUNCTUATION, SENTENCE, LINE, PARAGRAPH = ANYWHERE + 1, BREAK, BREAK + 1, BREAK + 2
 
 LONGEST_UNIT = 64
 """Characters; a longer run (a minified file, a key) counts as many units."""
 
-# Scripts written without spaces: every character is a word of its own.
+# Scripts written without spaces, where every character is a word of its own: Chinese, Japanese,
+# Thai, Lao, Myanmar, Khmer.
 _SPACELESS = (
+    "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_WORD_UNIT = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]+")
+# What belongs to the character before it: vowel signs and tone marks, variation selectors.
+_MARKS = (
+    "\u0300-\u036f\u0e31\u0e33-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb3-\u0ebc\u0ec8-\u0ece"
+    "\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f\U000e0100-\U000e01ef"
+)
+_WORD_UNIT = re.compile(rf"[{_SPACELESS}][{_MARKS}]*|[^\s{_SPACELESS}]+")
 _SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
+_SPACING_VOWELS = "\u0e33\u0eb3"
 
-_CLOSING = "\"')]}”’»*_"
-_FULL_STOPS = ".!?…"
 _SPACELESS_STOPS = "。！？｡"
+_FARTHEST_BACK = 64
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Character spans of the words of a text, ascending.
 
-    A word is a run without blank space; of scripts written without spaces, one character. Runs
-    longer than `LONGEST_UNIT` are several words.
+    A word is a run without blank space; of scripts written without spaces, one character with
+    its marks. Runs longer than `LONGEST_UNIT` are several words.
     """
     return [
         (at, min(at + LONGEST_UNIT, match.end()))
@@ -83,6 +91,7 @@ def is_inside_character(text: str, at: int) -> bool:
         before == "\u200d"
         or after == "\u200d"
         or unicodedata.category(after)[0] == "M"
+        or after in _SPACING_VOWELS
         or "\U0001f3fb" <= after <= "\U0001f3ff"
         or "\U000e0020" <= after <= "\U000e007f"
         or "\u1160" <= after <= "\u11ff"
@@ -102,29 +111,26 @@ def _strength_of_gap(text: str, gap_start: int, at: int, gap: str) -> int:
         return PARAGRAPH
     if n_lines == 1:
         return LINE
-    return SENTENCE if _ends_sentence(text, gap_start, at) else WORD
+    return SENTENCE if ends_sentence(text, gap_start, at) else WORD
 
 
 def _strength_between(text: str, at: int) -> int:
     before, after = text[at - 1], text[at]
     if is_inside_character(text, at):
         return FORBIDDEN
+    if after.isspace():
+        return ANYWHERE
+    if before.isspace():
+        gap_start = at - 1
+        while gap_start > max(0, at - _FARTHEST_BACK) and text[gap_start - 1].isspace():
+            gap_start -= 1
+        return _strength_of_gap(text, gap_start, at, text[gap_start:at])
     if before in _SPACELESS_STOPS:
         return SENTENCE
     if _SPACELESS_CHARACTER.match(before) or _SPACELESS_CHARACTER.match(after):
         return WORD
     is_in_word = (before.isalnum() or before == "_") and (after.isalnum() or after == "_")
     return ANYWHERE if is_in_word else PUNCTUATION
-
-
-def _ends_sentence(text: str, end: int, next_start: int) -> bool:
-    """Whether the text before a space ends a sentence: ``v2.1`` and ``e.g. on`` do not."""
-    last = end - 1
-    while last > 0 and text[last] in _CLOSING and end - last < 4:
-        last -= 1
-    if text[last] in _SPACELESS_STOPS:
-        return True
-    return text[last] in _FULL_STOPS and not text[next_start].islower()
 
 
 def _is_flag_letter(character: str) -> bool:

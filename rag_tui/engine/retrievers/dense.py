@@ -24,7 +24,12 @@ _ROWS_AT_ONCE = 4096
 
 
 def retrieve_dense(
-    query_vector: Vectors, vectors: Vectors, chunk_ids: Sequence[str], *, depth: int
+    query_vector: Vectors,
+    vectors: Vectors,
+    chunk_ids: Sequence[str],
+    *,
+    depth: int,
+    candidates: npt.NDArray[np.bool_] | None = None,
 ) -> Ranking:
     """The chunks most similar to a query, by cosine, ties by position.
 
@@ -36,25 +41,31 @@ def retrieve_dense(
         query_vector: float32 ``(dim,)``, L2 norm 1.
         vectors: float32 ``(n_chunks, dim)``, rows of L2 norm 1.
         chunk_ids: Ids by position.
-        depth: Candidates wanted.
+        depth: How many are wanted.
+        candidates: Bool ``(n_chunks,)``: only these chunks are ranked; None: all.
 
     Raises:
         ModelError: When the dimensions differ, or a vector is zero or holds no numbers.
         UsageError: When depth is below 1.
-        BadIndexError: When vectors and chunk ids differ in number.
+        BadIndexError: When vectors, candidates and chunk ids differ in number.
     """
     started = perf_counter()
     check_depth(depth)
     check_same_chunks(len(vectors), len(chunk_ids), "vectors")
     check_query_vector(query_vector, vectors)
-    rough = vectors @ query_vector
+    if candidates is None:
+        positions = np.arange(len(vectors), dtype=np.int64)
+    else:
+        check_same_chunks(len(candidates), len(chunk_ids), "a filter")
+        positions = np.flatnonzero(candidates).astype(np.int64, copy=False)
+    rough = (vectors @ query_vector)[positions]
     if not np.isfinite(rough).all():
-        bad = chunk_ids[int(np.flatnonzero(~np.isfinite(rough))[0])]
+        bad = chunk_ids[int(positions[np.flatnonzero(~np.isfinite(rough))[0]])]
         raise ModelError(
             f"the vector of chunk {bad} holds values that are not numbers",
             "Rebuild the index; if it happens again, choose another model or device.",
         )
-    likely = _likely(rough, depth, dimensions=vectors.shape[1])
+    likely = positions[_likely(rough, depth, dimensions=vectors.shape[1])]
     exact = similarities(query_vector, vectors, likely)
     order = top_k(exact, depth) if likely.size else likely
     return Ranking(

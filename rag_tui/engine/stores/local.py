@@ -32,7 +32,7 @@ from rag_tui.engine.index import Index, Manifest
 from rag_tui.engine.retrievers.bm25 import BM25Postings
 from rag_tui.engine.types import Block, Chunk, Document, FileReport, Heading, Page
 
-FORMAT = 2
+FORMAT = 3
 _DIGEST_LIMIT = 64 * 2**20
 """Larger files (vectors of big corpora) are checked by size only, so that they can stay mapped."""
 _STALE_TMP_S = 3600.0
@@ -195,6 +195,7 @@ def _document_out(document: Document) -> dict[str, Any]:
         "blocks": [asdict(block) for block in document.blocks],
         "pages": [asdict(page) for page in document.pages],
         "modified": document.modified,
+        "is_partial": document.is_partial,
     }
 
 

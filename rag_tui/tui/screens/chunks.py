@@ -4,32 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Literal, Protocol, cast
 
-from textual import events, on, work
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.command import Provider
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.reactive import var
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Input, Sparkline, Static
-from textual.worker import Worker, WorkerState, get_current_worker
+from textual.worker import Worker, WorkerState
 
+from rag_tui.engine.errors import Cancelled, RagTuiError
+from rag_tui.engine.events import CancelToken
 from rag_tui.engine.index import Index
+from rag_tui.engine.types import Chunk
 from rag_tui.tui import format as fmt
-from rag_tui.tui.chunk_selection import SORTS, Selection, facts, length_histogram, select
-from rag_tui.tui.editor import open_in_editor
+from rag_tui.tui.chunk_selection import (
+    SORTS,
+    Selection,
+    describe,
+    facts,
+    length_histogram,
+    select,
+)
+from rag_tui.tui.jobs import in_thread, start
+from rag_tui.tui.screens.chunk_judging import NO_INDEX, JudgingScreen
 from rag_tui.tui.screens.files import FilesScreen
 from rag_tui.tui.widgets.chunk_list import ChunkList, ChunkRow
-from rag_tui.tui.widgets.chunk_view import ChunkView
+from rag_tui.tui.widgets.document_map import DocumentMap
 from rag_tui.tui.widgets.document_tree import DocumentTree, TreeTarget
 
 Pane = Literal["tree", "list", "view"]
 PANES: tuple[Pane, ...] = ("tree", "list", "view")
-
-NO_INDEX = "No index yet. The chunks appear here as soon as the documents are read."
 
 
 class HasIndex(Protocol):
@@ -38,15 +48,23 @@ class HasIndex(Protocol):
     index: Index | None
 
 
-class ChunksScreen(Screen[None]):
+def _warning_commands() -> type[Provider]:
+    from rag_tui.tui.warning_commands import WarningCommands
+
+    return WarningCommands
+
+
+class ChunksScreen(JudgingScreen):
     """Tree of documents, list of chunks, text of one chunk."""
 
     TITLE = "Chunks"
     CSS_PATH = "chunks.tcss"
     HELP = (
         "Chunks answers what the index really holds: every chunk of every document, how long each "
-        "is, what the model cannot read of it, and which files were left out and why. Choosing a "
-        "folder, document or heading in the tree narrows the list to it."
+        "is, what the model cannot read of it, what is wrong with it, and which files were left "
+        "out and why. Choosing a folder, document or heading in the tree narrows the list to it. "
+        "The filter takes plain text, a /pattern/, path:x, heading:x, warning:x and, at the end, "
+        "where: and an expression over metadata; all that is given must hold."
     )
     AUTO_FOCUS = "#list"
     # Textual declares these as instance variables, so mypy refuses ClassVar here.
@@ -54,15 +72,51 @@ class ChunksScreen(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (12, "-tall")]  # noqa: RUF012
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", key_display="/", id="chunks.filter"),
+        Binding(
+            "slash",
+            "filter",
+            "Filter",
+            key_display="/",
+            tooltip="Text, /pattern/, path: heading: warning: where:",
+            id="chunks.filter",
+        ),
         Binding("s", "sort", "Sort", id="chunks.sort"),
-        Binding("f", "files", "Files", id="chunks.files"),
-        Binding("y", "copy", "Copy", id="chunks.copy"),
-        Binding("o", "open", "Editor", id="chunks.open"),
-        Binding("tab", "pane(1)", "Next pane", id="chunks.next_pane"),
+        Binding(
+            "d",
+            "document",
+            "Document",
+            tooltip="The chunk, or its document with all borders",
+            id="chunks.document",
+        ),
+        Binding("v", "warnings", "Warnings", tooltip="Show only one kind", id="chunks.warnings"),
+        Binding("w", "sample", "Read ten", tooltip="Ten chunks at random", id="chunks.sample"),
+        Binding(
+            "x", "recut", "Re-cut", tooltip="Cut the document in another way", id="chunks.recut"
+        ),
+        Binding(
+            "H",
+            "health",
+            "Health",
+            tooltip="Hubs, orphans, copies, from the vectors",
+            show=False,
+            id="chunks.health",
+        ),
+        Binding(
+            "i",
+            "facts",
+            "Facts",
+            tooltip="Do you need retrieval at all?",
+            show=False,
+            id="chunks.facts",
+        ),
+        Binding("f", "files", "Files", tooltip="What became of each", id="chunks.files"),
+        Binding("y", "copy", "Copy", tooltip="Copy the chunk as stored", id="chunks.copy"),
+        Binding("o", "open", "Editor", tooltip="Open the source at its line", id="chunks.open"),
+        Binding("tab", "pane(1)", "Next pane", show=False, id="chunks.next_pane"),
         Binding("shift+tab", "pane(-1)", "Previous pane", show=False, id="chunks.previous_pane"),
         Binding("escape", "back", "Back", show=False, id="chunks.back"),
     ]
+    COMMANDS: ClassVar = {_warning_commands}
     BINDING_GROUP_TITLE = "Chunks"
 
     pane: var[Pane] = var[Pane]("list")
@@ -79,27 +133,30 @@ class ChunksScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._index: Index | None = None
         self._wanted: str | None = None
-        self._query_terms: frozenset[str] = frozenset()
+        self._n_draws = 0
 
     def compose(self) -> ComposeResult:
         """Facts and histogram, filter, three panes."""
         with Horizontal(id="summary"):
             yield Static(id="facts", markup=False)
             yield Sparkline(id="lengths", summary_function=max)
-        yield Input(placeholder="text, path or heading", id="filter")
+        yield Static(id="warnings", markup=False)
+        yield Input(
+            placeholder="text or /pattern/  path:…  heading:…  warning:…  where: …", id="filter"
+        )
         with Horizontal(id="panes"):
             yield DocumentTree(id="tree")
             yield ChunkList(id="list")
-            yield ChunkView(id="view")
+            yield from self.compose_reading()
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         """Name the panes and follow the app's index."""
         titles = {"tree": "Documents", "list": "Chunks", "view": "Text"}
         for pane in PANES:
-            self._pane_widget(pane).border_title = titles[pane]
+            self.query_one(f"#{pane}").border_title = titles[pane]
+        self.query_one("#document").border_title = "Document"
         self.query_one("#lengths").tooltip = "Chunks by length in tokens"
         self.watch(self.app, "index", self._show_index)
 
@@ -115,11 +172,9 @@ class ChunksScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave escape to the app when there is nothing here to go back from."""
         if action == "back":
-            return (
-                self.has_class("-filtering")
-                or self.pane != "list"
-                or self.selection.scope is not None
-            )
+            chosen = self.selection
+            narrowed = chosen.scope is not None or chosen.warning or chosen.sample
+            return self.has_class("-filtering") or self.pane != "list" or bool(narrowed)
         return super().check_action(action, parameters)
 
     @on(events.DescendantFocus)
@@ -130,17 +185,9 @@ class ChunksScreen(Screen[None]):
 
     @on(ChunkList.Highlighted)
     def _show_text(self, event: ChunkList.Highlighted) -> None:
-        index = self._index
-        if index is None or event.position != self.query_one(ChunkList).position:
+        if event.position != self.query_one(ChunkList).position:
             return
-        row = self._row(event.position)
-        self.query_one(ChunkView).show(
-            row.chunk,
-            index.document_of.get(row.chunk.doc_id),
-            query_terms=self._query_terms,
-            n_tokens=row.n_tokens,
-            limit=row.limit,
-        )
+        self.read(event.position)
 
     @on(ChunkList.Selected)
     def _enter_text(self) -> None:
@@ -151,6 +198,15 @@ class ChunksScreen(Screen[None]):
         is_all = event.target == TreeTarget("folder")
         self.selection = replace(self.selection, scope=None if is_all else event.target)
         self._go_to("list")
+
+    @on(DocumentMap.Chosen)
+    def _choose_on_map(self, event: DocumentMap.Chosen) -> None:
+        drawn = self._drawn
+        if drawn is None:
+            return
+        position = drawn.first_number - 1 + event.piece
+        if not self.query_one(ChunkList).move_to(position):
+            self.read(position)
 
     @on(Input.Changed, "#filter")
     def _choose_needle(self, event: Input.Changed) -> None:
@@ -173,15 +229,19 @@ class ChunksScreen(Screen[None]):
             f"Chunks {len(event.positions):,}"
             + (f" of {n_all:,}" if len(event.positions) != n_all else "")
         )
-        chunk_list.border_subtitle = fmt.content(_describe(event.selection))
+        chunk_list.border_subtitle = fmt.content(describe(event.selection))
+        self._tell_about_filter("")
         if not event.positions:
-            self.query_one(ChunkView).clear(note)
+            self.close_reading(note)
 
     @on(Worker.StateChanged)
     def _show_failure(self, event: Worker.StateChanged) -> None:
-        if event.state is WorkerState.ERROR:
-            reason = fmt.display(str(event.worker.error))
-            self.notify(f"The filter failed: {reason}", severity="error", markup=False)
+        if event.state is WorkerState.ERROR and event.worker.node is self:
+            error = event.worker.error
+            text = f"{event.worker.name} failed: {error}"
+            if isinstance(error, RagTuiError):
+                text = f"{error.message}\n{error.hint}".strip()
+            self.notify(fmt.display(text, newlines=True), severity="error", markup=False)
 
     def action_filter(self) -> None:
         """Open the filter line."""
@@ -203,41 +263,51 @@ class ChunksScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the exact stored text of the chunk."""
-        chunk = self.query_one(ChunkView).chunk
-        if chunk is None:
-            self.notify("There is no chunk to copy.", severity="warning", markup=False)
-            return
-        # Lone surrogates stand for bytes that are no text; a clipboard cannot hold them.
-        text = chunk.text.encode("utf-8", "replace").decode("utf-8")
-        self.app.copy_to_clipboard(text)
-        kept = "exactly as stored" if text == chunk.text else "undecodable bytes replaced by ?"
-        self.notify(
-            f"{fmt.count(len(text), 'character')} of {fmt.display(chunk.location)}, {kept}, "
-            "sent to the clipboard through the terminal (OSC 52)",
-            title="Copied",
-            markup=False,
-        )
+        self.copy_chunk()
 
     def action_open(self) -> None:
         """Open the chunk's source in the user's editor, at its first line."""
-        chunk = self.query_one(ChunkView).chunk
-        if chunk is None or self._index is None:
-            self.notify("There is no chunk to open.", severity="warning", markup=False)
-            return
-        open_in_editor(self.app, self._index.folder / chunk.doc_id, chunk.line_start)
+        self.edit_source()
+
+    def action_document(self) -> None:
+        """Show the whole document with all borders, or the chunk alone."""
+        self.shows_document = not self.shows_document
+        if self.pane == "view" or self.has_class("-narrow"):
+            self._go_to("view")
+
+    def action_sample(self) -> None:
+        """Put ten chunks at random into the list; the next time ten others."""
+        self._n_draws += 1
+        self.selection = replace(self.selection, sample=self._n_draws)
 
     def action_pane(self, step: int) -> None:
         """Go to the next or previous pane."""
         self._go_to(PANES[(PANES.index(self.pane) + step) % len(PANES)])
 
     def action_back(self) -> None:
-        """Leave the filter, else the pane, else the scope."""
+        """Leave the filter, else the pane, else the sample, the warning, the scope."""
         if self.has_class("-filtering"):
             self.remove_class("-filtering")
             self.query_one("#filter", Input).value = ""
         elif self.pane == "list":
-            self.selection = replace(self.selection, scope=None)
+            chosen = self.selection
+            if chosen.sample:
+                self.selection = replace(chosen, sample=0)
+            elif chosen.warning:
+                self.selection = replace(chosen, warning="")
+            else:
+                self.selection = replace(chosen, scope=None)
         self._go_to("list")
+
+    @property
+    def chosen_warning(self) -> str:
+        """The kind of warning that narrows the list, if any."""
+        return self.selection.warning
+
+    def show_warning(self, kind: str | None) -> None:
+        """Show only chunks with a kind of warning; all for an empty kind, no change for None."""
+        if kind is not None:
+            self.selection = replace(self.selection, warning=kind)
 
     def show_chunk(self, chunk_id: str, *, query_terms: frozenset[str] = frozenset()) -> None:
         """Put the cursor on a chunk, from another screen; leaves filter and scope if they hide it.
@@ -266,41 +336,64 @@ class ChunksScreen(Screen[None]):
         self._go_to("list")
 
     def _show_index(self, index: Index | None) -> None:
-        before = self.query_one(ChunkView).chunk
-        self._index = index
+        before = self.chunk
+        self.new_index(index)
+        self.query_one("#warnings", Static).update("")
+        self.query_one(ChunkList).has_symbols = False
         if index is None:
             self.query_one("#facts", Static).update(NO_INDEX)
             self.query_one(ChunkList).show((), self._row, empty_note="No index yet.")
-            self.query_one(ChunkView).clear(NO_INDEX)
+            self.close_reading(NO_INDEX)
             return
         self.query_one("#facts", Static).update(fmt.content(facts(index)))
         self.query_one(Sparkline).data = length_histogram(index)
         self.query_one(DocumentTree).show(index.folder.name, index.documents, index.chunks)
-        self._find(keep=index.position_of.get(before.chunk_id) if before is not None else None)
+        self._find(keep=_same_place(before, index) if before is not None else None)
         self._show_wanted()
+        self.look_for_warnings(index)
+
+    def notes_changed(self) -> None:
+        """Mark the rows, and find the chunks again where warnings decide which they are."""
+        chunk_list = self.query_one(ChunkList)
+        chunk_list.has_symbols = bool(self._notes.by_position)
+        chunk_list.refresh()
+        if self.selection.needs_notes:
+            self._find(keep=chunk_list.position)
+        elif self._position is not None:
+            self.read(self._position)
 
     def _find(self, *, keep: int | None) -> None:
         index, selection = self._index, self.selection
         if index is None:
             return
-        if selection.needle:
-            self._find_in_thread(index, selection, keep)
+        if selection.is_quick:
+            positions = select(index, selection, notes=self._notes)
+            self._show_selected(self.Selected(index, selection, positions, keep))
         else:
-            self._show_selected(self.Selected(index, selection, select(index, selection), keep))
+            start(self, partial(self._find_in_thread, index, selection, keep), "the filter")
 
-    # Without a description Textual makes one from the arguments: over a second for a large index.
-    @work(
-        thread=True,
-        exclusive=True,
-        group="chunk-filter",
-        exit_on_error=False,
-        description="filter chunks",
-    )
-    def _find_in_thread(self, index: Index, selection: Selection, keep: int | None) -> None:
-        cancelled = get_current_worker().cancelled_event
-        positions = select(index, selection, is_cancelled=cancelled.is_set)
-        if not cancelled.is_set():
-            self.post_message(self.Selected(index, selection, positions, keep))
+    async def _find_in_thread(self, index: Index, selection: Selection, keep: int | None) -> None:
+        notes = self._notes
+
+        def work(cancel: CancelToken) -> Sequence[int]:
+            found = select(index, selection, notes=notes, is_cancelled=lambda: cancel.is_cancelled)
+            cancel.check()
+            return found
+
+        try:
+            positions = await in_thread(work, "filter")
+        except Cancelled:
+            return
+        except RagTuiError as error:
+            # While a filter is being typed most of them are not finished: no toast, no change.
+            self._tell_about_filter(f"{error.message} {error.hint}")
+            return
+        self._show_selected(self.Selected(index, selection, positions, keep))
+
+    def _tell_about_filter(self, problem: str) -> None:
+        box = self.query_one("#filter", Input)
+        box.set_class(bool(problem), "-bad")
+        box.border_subtitle = fmt.content(problem)
 
     def _row(self, position: int) -> ChunkRow:
         index = cast(Index, self._index)
@@ -308,6 +401,8 @@ class ChunksScreen(Screen[None]):
             index.chunks[position],
             n_tokens=int(index.n_tokens[position]),
             limit=index.manifest.max_tokens or None,
+            symbols=self._notes.symbols(position),
+            numbers=self._notes.numbers(position),
         )
 
     def _show_file(self, path: str | None) -> None:
@@ -323,15 +418,20 @@ class ChunksScreen(Screen[None]):
         self.call_after_refresh(self._pane_widget(pane).focus)
 
     def _pane_widget(self, pane: Pane) -> Widget:
-        return self.query_one(f"#{pane}")
+        is_map = pane == "view" and self.shows_document
+        return self.query_one("#map" if is_map else f"#{pane}")
 
 
-def _describe(selection: Selection) -> str:
-    """Scope, filter and order of a list in words."""
-    parts = []
-    if selection.scope is not None:
-        parts.append(f"in {selection.scope.path}")
-    if selection.needle:
-        parts.append(f"with “{selection.needle}”")
-    parts.append({"order": "in order"}.get(selection.sort, f"{selection.sort} first"))
-    return " · ".join(parts)
+def _same_place(before: Chunk, index: Index) -> int | None:
+    """The chunk itself, else the first of its document that reaches behind where it began."""
+    position = index.position_of.get(before.chunk_id)
+    if position is not None:
+        return position
+    return next(
+        (
+            i
+            for i, chunk in enumerate(index.chunks)
+            if chunk.doc_id == before.doc_id and chunk.end > before.start
+        ),
+        None,
+    )

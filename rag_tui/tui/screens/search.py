@@ -159,6 +159,7 @@ class SearchScreen(InspectScreen):
 
     def search(self, question: str, *, with_reranker: bool = True) -> None:
         """Make the four lists; older ones stay, dimmed, until theirs is there."""
+        from rag_tui.engine.filter_language import split_query
         from rag_tui.tui.jobs import in_thread, run_search, start
         from rag_tui.tui.results import Results
 
@@ -167,8 +168,11 @@ class SearchScreen(InspectScreen):
         if session is None or index is None:
             self._show_idle(self.workbench.status)
             return
-        request = replace(self.knobs, query=question, rerank=self.knobs.rerank and with_reranker)
-        if self.results is None or self.results.request.query != question:
+        query, where = split_query(question)
+        rerank = self.knobs.rerank and with_reranker
+        request = replace(self.knobs, query=query, where=where, rerank=rerank)
+        before = self.results.request if self.results is not None else None
+        if before is None or (before.query, before.where) != (query, where):
             self._follows_top = True
             self.forget_answer()
         self.set_class(request.top_k > FEW_ROWS, "-many")
@@ -224,9 +228,8 @@ class SearchScreen(InspectScreen):
             else ("Not reranked while you type.", "Press enter to rerank.")
         )
         self._end_search(*why)
-        self.query_bar.say(
-            f"top {request.top_k} · depth {request.depth} · {fmt.duration(event.elapsed_s)}"
-        )
+        took = f"top {request.top_k} · depth {request.depth} · {fmt.duration(event.elapsed_s)}"
+        self.query_bar.say(f"{took} · only {request.where}" if request.where else took)
         self.show_prompt()
 
     @on(SearchFailed)

@@ -14,6 +14,8 @@ from rag_tui.tui import format as fmt
 from rag_tui.tui.widgets.virtual_list import Cell, VirtualList
 
 OVER_LIMIT = "⚠"
+_SYMBOLS = 3
+"""Cells for the symbols of warnings."""
 _WORDS_READ = 400
 """Characters of a chunk looked at for its first words."""
 
@@ -27,6 +29,10 @@ class ChunkRow:
     """None while nothing has counted them."""
     limit: int | None = None
     """Tokens the model reads; None when unknown."""
+    symbols: str = ""
+    """One cell for each kind of warning, the most important first."""
+    numbers: str = ""
+    """What corpus health says, in a few characters."""
 
     @property
     def is_over(self) -> bool:
@@ -73,6 +79,8 @@ class ChunkList(VirtualList):
         self._positions: Sequence[int] = ()
         self._row: Callable[[int], ChunkRow] | None = None
         self._digits = 1
+        self.has_symbols = False
+        """Whether the rows have a column for warnings."""
 
     @property
     def positions(self) -> Sequence[int]:
@@ -113,6 +121,12 @@ class ChunkList(VirtualList):
         cell = fmt.clip(f"{mark}{tokens:>4} ", left)
         yield cell, "virtual-list--warning" if shown.is_over else "virtual-list--dim"
         left -= len(cell)
+        if self.has_symbols and left >= 24:
+            yield fmt.fit(shown.symbols, _SYMBOLS) + " ", "virtual-list--warning"
+            left -= _SYMBOLS + 1
+        if shown.numbers and left >= 24:
+            yield f"{shown.numbers} ", "virtual-list--dim"
+            left -= cell_len(shown.numbers) + 1
         if left >= 36:
             room = min(34, left * 2 // 5)
             yield fmt.fit(shown.chunk.location, room, keep_end=True) + " ", ""

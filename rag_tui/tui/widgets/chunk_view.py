@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.content import Span as ContentSpan
 from textual.widgets import Static
 
+from rag_tui.engine.chunkers.reach import Unread
 from rag_tui.engine.types import Chunk, Document
 from rag_tui.tui import format as fmt
 
@@ -21,6 +22,9 @@ DISPLAYED = 20_000
 HEADING_STYLE = "$text-muted"
 MATCH_STYLE = "bold underline $text-accent"
 WARNING_STYLE = "bold $text-warning"
+UNREAD_STYLE = "dim $text-disabled"
+_METADATA_SHOWN = 300
+"""Characters of front matter in the header."""
 
 Span = tuple[int, int]
 
@@ -55,6 +59,7 @@ class ChunkView(VerticalScroll, can_focus=True):
         self._header = Static(classes="chunk-view--header", markup=False)
         self._body = Static(classes="chunk-view--body", markup=False)
         self._chunk: Chunk | None = None
+        self._query_terms: frozenset[str] = frozenset()
 
     @property
     def chunk(self) -> Chunk | None:
@@ -74,6 +79,7 @@ class ChunkView(VerticalScroll, can_focus=True):
         query_terms: frozenset[str] = frozenset(),
         n_tokens: int | None = None,
         limit: int | None = None,
+        remarks: Sequence[str] = (),
     ) -> None:
         """Show a chunk from its start.
 
@@ -83,11 +89,22 @@ class ChunkView(VerticalScroll, can_focus=True):
             query_terms: Analysed terms to mark in the text.
             n_tokens: Tokens of what is embedded, None while unknown.
             limit: Tokens the model reads, None when unknown.
+            remarks: What else is known of this chunk, a line each; foreign text.
         """
+        is_same = self._chunk is not None and self._chunk.chunk_id == chunk.chunk_id
         self._chunk = chunk
-        self._header.update(header(chunk, document, n_tokens=n_tokens, limit=limit))
+        self._query_terms = query_terms
+        self._header.update(
+            header(chunk, document, n_tokens=n_tokens, limit=limit, remarks=remarks)
+        )
         self._body.update(body(chunk, query_terms=query_terms))
-        self.scroll_home(animate=False)
+        if not is_same:
+            self.scroll_home(animate=False)
+
+    def show_unread(self, chunk: Chunk, unread: Unread | None) -> None:
+        """Dim what the model does not read, if this chunk is still on show."""
+        if self._chunk is chunk and unread is not None:
+            self._body.update(body(chunk, query_terms=self._query_terms, unread=unread))
 
     def clear(self, message: str = "") -> None:
         """Show no chunk, and why."""
@@ -97,12 +114,28 @@ class ChunkView(VerticalScroll, can_focus=True):
 
 
 def header(
-    chunk: Chunk, document: Document | None, *, n_tokens: int | None, limit: int | None
+    chunk: Chunk,
+    document: Document | None,
+    *,
+    n_tokens: int | None,
+    limit: int | None,
+    remarks: Sequence[str] = (),
 ) -> Content:
-    """Location, context, length against the limit, and warnings, a line each."""
-    lines = [fmt.content(chunk.location, "bold")]
+    """Location, what is put in front of the text, length against the limit, and warnings.
+
+    A line each, but for a situation or prefix of several lines.
+    """
+    page = f", page {chunk.page}" if chunk.page is not None else ""
+    lines = [fmt.content(chunk.location + page, "bold")]
     if chunk.context:
         lines.append(fmt.content(" › ".join(chunk.heading_path), HEADING_STYLE))
+    if chunk.situation:
+        lines.append(fmt.content(f"put in front: {chunk.situation}", HEADING_STYLE, newlines=True))
+    if chunk.prefix:
+        lines.append(fmt.content(f"repeated: {chunk.prefix}", HEADING_STYLE, newlines=True))
+    if document is not None and document.metadata:
+        pairs = " · ".join(f"{key}: {value}" for key, value in document.metadata.items())
+        lines.append(fmt.content(fmt.clip(pairs, _METADATA_SHOWN), HEADING_STYLE))
     if n_tokens is not None:
         of = f" of {limit:,}" if limit is not None else ""
         lines.append(Content.styled(f"{n_tokens:,}{of} tokens", HEADING_STYLE))
@@ -117,19 +150,29 @@ def header(
             )
     warnings = document.warnings if document is not None else ()
     lines.extend(fmt.content(f"⚠ {warning}", WARNING_STYLE) for warning in warnings)
+    lines.extend(fmt.content(remark, WARNING_STYLE) for remark in remarks)
     return Content("\n").join(lines)
 
 
-def body(chunk: Chunk, *, query_terms: frozenset[str] = frozenset()) -> Content:
-    """The chunk's text: its own heading lines dim, the question's words underlined."""
+def body(
+    chunk: Chunk, *, query_terms: frozenset[str] = frozenset(), unread: Unread | None = None
+) -> Content:
+    """The chunk's text: heading lines and what is not read dim, the question's words underlined."""
     text = chunk.text[:DISPLAYED]
-    edge = min(chunk.body_offset, len(text))
+    heading_end = min(chunk.body_offset, len(text))
+    read_end = min(unread.start, len(text)) if unread is not None else len(text)
     pieces: list[tuple[str, str]] = []
-    at = 0
+    at, is_told = 0, False
     for start, end in [*_matches(text, query_terms), (len(text), len(text))]:
-        middle = min(max(edge, at), start)
-        pieces.append((text[at:middle], HEADING_STYLE))
-        pieces.append((text[middle:start], ""))
+        head = min(max(heading_end, at), start)
+        tail = min(max(read_end, head), start)
+        pieces.append((text[at:head], HEADING_STYLE))
+        pieces.append((text[head:tail], ""))
+        if unread is not None and not is_told and read_end <= start:
+            is_told = True
+            note = f"\n… {fmt.count(unread.n_tokens, 'token')} not read:\n"
+            pieces.append((note, WARNING_STYLE))
+        pieces.append((text[tail:start], UNREAD_STYLE))
         pieces.append((text[start:end], MATCH_STYLE))
         at = end
     hidden = len(chunk.text) - len(text)

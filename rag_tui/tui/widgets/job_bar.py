@@ -29,6 +29,7 @@ STAGES = {
     "embed": "embedding",
     "write": "writing the index",
     "wait": "waiting",
+    "situate": "writing situations",
 }
 
 
