@@ -219,7 +219,7 @@ def locate_command(what: str, folder: Path | None) -> int:
         "config": user_file(),
         "corpus": corpus,
         "index": index_dir(cache_dir(), corpus),
-        "log": cache_dir() / "rag-tui.log",
+        "log": cache_dir() / "log" / "rag-tui.log",
     }
     if what not in places:
         raise UsageError(f"{what} is not something to locate.", f"One of: {', '.join(places)}.")

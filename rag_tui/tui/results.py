@@ -53,6 +53,19 @@ class Results:
         return tuple(self.index.chunks[hit.position] for hit in hits)
 
 
+def model_of(method: Method, results: Results) -> str:
+    """The model that really made a list's scores; empty where there is none."""
+    if method == "vector":
+        return results.index.manifest.embedder_name
+    ranking = results.rankings.get(method)
+    return str(ranking.params.get("model", "")) if ranking is not None else ""
+
+
+def short_model_name(name: str) -> str:
+    """A model's name without its organisation or folder."""
+    return name.rstrip("/").rsplit("/", maxsplit=1)[-1]
+
+
 def result_rows(method: Method, results: Results) -> tuple[ResultRow, ...]:
     """The first ``top_k`` rows of one list, ready to be drawn."""
     ranking = results.rankings.get(method)

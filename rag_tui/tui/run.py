@@ -35,7 +35,6 @@ def run_app(folder: str | None, overrides: Mapping[str, object] | None = None) -
     # Textual draws on stderr, so that stdout may be redirected
     gc.disable()  # collections during start-up find nothing; the app switches it on again
     from rag_tui.tui.app import RagTuiApp
-
     from rag_tui.tui.jobs import leave
 
     app = RagTuiApp(path, overrides=overrides)

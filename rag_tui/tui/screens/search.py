@@ -272,7 +272,7 @@ class SearchScreen(InspectScreen):
 
     def _describe_lists(self) -> None:
         """Score name, time, and where the selected chunk stands, on each list's border."""
-        from rag_tui.tui.results import standing
+        from rag_tui.tui.results import model_of, short_model_name, standing
 
         for method, result_list in self.lists.items():
             ranking = self.results.rankings.get(method) if self.results else None
@@ -284,10 +284,14 @@ class SearchScreen(InspectScreen):
             where = standing(method, self.results, self.selected)
             took = fmt.duration(ranking.elapsed_s)
             title = TITLES[method]
+            named = kind.name if kind.name.startswith(title) else f"{title} {kind.name}"
+            model = model_of(method, self.results)
             result_list.describe(
-                kind.name if kind.name.startswith(title) else f"{title} {kind.name}",
+                f"{named} · {short_model_name(model)}" if model else named,
                 f"{where} · {took}" if where else took,
-                f"{kind.name}: {kind.range}\n{kind.note}".strip(),
+                "\n".join(
+                    part for part in (f"{kind.name}: {kind.range}", kind.note, model) if part
+                ),
             )
 
     # -- selecting ---------------------------------------------------------------------------
