@@ -110,7 +110,7 @@ def refresh_index(
     chunker_fingerprint = settings.chunking.fingerprint(counter)
     same_cut = old is not None and old.manifest.chunker_fingerprint == chunker_fingerprint
     same_words = old is not None and old.manifest.analyzer_fingerprint == WORDS.fingerprint
-    if old is not None and not same_cut:
+    if old is not None and old.manifest.chunking != asdict(settings.chunking):
         notes.append("The chunking settings have changed: all documents were cut again.")
     unchanged = not (reading.added or reading.changed or reading.deleted)
     if old is not None and unchanged and same_cut and same_words and not rebuild:
@@ -121,9 +121,7 @@ def refresh_index(
 
     base = Index(
         folder=folder,
-        manifest=_manifest(
-            folder, settings, chunker_fingerprint, WORDS.fingerprint, counter.limit
-        ),
+        manifest=_manifest(folder, settings, chunker_fingerprint, WORDS.fingerprint, counter.limit),
         documents=reading.documents,
         chunks=(),
         bm25=BM25Postings.build(()),
@@ -166,8 +164,8 @@ def _refuse_other_model(old: Index, settings: EngineSettings) -> None:
         raise BadIndexError(
             f"The index of {old.folder} was made with {made_by} "
             f"({old.manifest.dimensions} dimensions), but {wanted} is set.",
-            f"Run `rag-tui index {old.folder} --embedder {wanted}` to rebuild it with that model, "
-            f"or set models.embedder back to {made_by}.",
+            f"Run `rag-tui index {old.folder} --embedder {wanted}` (or press f9 in the app) to "
+            f"rebuild it with that model, or set models.embedder to {made_by}.",
         )
 
 
@@ -305,8 +303,11 @@ def _embed_and_save(
         try:
             embedder = models.embedder()
         except ModelError as error:
-            notes.append(f"Keyword search only. {error.message} {error.hint}".strip())
-            local.save(index, directory)
+            notes.append(f"Keyword search only. {error.message}\n{error.hint}".strip())
+            if other is None or other.vectors is None:
+                local.save(index, directory)
+            else:
+                notes.append(f"The index by {other.manifest.embedder_name} on disk was kept.")
             yield replace(ready, index=index, is_final=True, notes=tuple(notes))
             return
         n_embedded = 0

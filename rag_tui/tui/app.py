@@ -165,6 +165,7 @@ class RagTuiApp(App[None]):
             return False
         self.progress = None
         self._set_phase("not refreshed", "Indexing was cancelled.", "Press ctrl+r to go on.")
+        self.warn("Indexing was cancelled. Nothing is lost: ctrl+r goes on.")
         return True
 
     @on(SessionReady)

@@ -136,7 +136,9 @@ def open_session(
     def report(progress: Progress) -> None:
         post(JobProgress(progress))
 
-    session = Session(settings, backend.models(settings, report))
+    session = Session(
+        settings, backend.models(settings, report), samples=backend.sample_questions(folder)
+    )
     post(SessionReady(session))
     return session
 

@@ -77,17 +77,27 @@ def result_rows(method: Method, results: Results) -> tuple[ResultRow, ...]:
     low = min(0.0, *scores) if scores else 0.0
     span = (max(scores) - low) if scores else 0.0
     badges = _badges(method, results)
+    chunks = [results.index.chunks[hit.position] for hit in hits]
+    labels = [chunk.label for chunk in chunks]
     return tuple(
         ResultRow(
             chunk_id=hit.chunk_id,
             rank=hit.rank,
             score=fmt.score(hit.score, ranking.score_kind),
             fraction=(hit.score - low) / span if span > 0 else 0.0,
-            label=fmt.one_line(results.index.chunks[hit.position].label),
+            label=fmt.one_line(_label(chunk, is_shared=labels.count(chunk.label) > 1)),
             badge=badges.get(hit.chunk_id, ""),
+            place=fmt.display(chunk.location),
         )
-        for hit in hits
+        for hit, chunk in zip(hits, chunks, strict=True)
     )
+
+
+def _label(chunk: Chunk, *, is_shared: bool) -> str:
+    """What a row is called; with the heading above where another row has the same name."""
+    if is_shared and len(chunk.heading_path) > 1:
+        return f"{chunk.heading_path[-2]} › {chunk.label}"
+    return chunk.label
 
 
 def standing(method: Method, results: Results, chunk_id: str | None) -> str:

@@ -106,10 +106,10 @@ class ExtractiveAnswerer:
             return ""
         cosine = self._cosine(prompt, best)
         if cosine is None:
-            needed = f"Best logit {logit:.1f} (needs {LONE_LOGIT:g})."
+            needed = f"Best logit of a sentence or section {logit:.1f} (needs {LONE_LOGIT:g})."
             return "" if logit >= LONE_LOGIT else needed
         needed = (
-            f"Best logit {logit:.1f} (needs {CLEAR_LOGIT:g}), "
+            f"Best logit of a sentence or section {logit:.1f} (needs {CLEAR_LOGIT:g}), "
             f"best cosine {cosine:.2f} (or {CLOSE_COSINE:.2f})."
         )
         return "" if cosine >= CLOSE_COSINE else needed

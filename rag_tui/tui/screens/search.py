@@ -38,6 +38,10 @@ FEW_ROWS = 8
 """More rows than these get more of the screen."""
 
 
+READ_TABS = frozenset({"prompt", "answer"})
+"""Tabs that do not change from row to row: showing them goes there, so that keys scroll them."""
+
+
 class SearchScreen(InspectScreen):
     """Four ranked lists for one question, and everything about the selected chunk.
 
@@ -117,6 +121,7 @@ class SearchScreen(InspectScreen):
 
     def take_session(self, session: Session) -> None:
         """Settings are there: the knobs stand where they say."""
+        self.query_bar.offer(session.samples)
         self.knobs = session.settings.request("")
         self.knobs_panel.set_request(self.knobs, are_defaults=True)
         self.query_bar.searches_as_you_type = session.settings.ui.search_as_you_type
@@ -132,6 +137,8 @@ class SearchScreen(InspectScreen):
     def _take_index(self, index: Index | None) -> None:
         if index is not None and self.question:
             self.search(self.question)
+        elif index is not None and self.results is None:
+            self._show_idle(self.workbench.status)
 
     def _show_idle(self, status: CorpusStatus) -> None:
         index = self.workbench.index
@@ -144,7 +151,11 @@ class SearchScreen(InspectScreen):
                 wait = f"Your question is asked as soon as {status.folder} is open."
                 result_list.show_message(f"opening {status.folder}…", wait if self.question else "")
             else:
-                result_list.show_message("Type a question and press enter.")
+                ready = "Keyword search is ready. " if index.vectors is None else ""
+                result_list.show_message(
+                    f"{ready}Type a question and press enter.",
+                    "↑ brings sample questions." if self.query_bar.has_samples else "",
+                )
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -265,7 +276,11 @@ class SearchScreen(InspectScreen):
         if results is None:
             return
         error = results.errors.get(method)
-        if error is not None:
+        if method == "vector" and results.index.vectors is None and self.workbench.status.is_busy:
+            self.lists[method].show_message(
+                "The vectors are being made.", "This list fills in when they are there."
+            )
+        elif error is not None:
             self.lists[method].show_message(error.message, error.hint, is_error=True)
         elif (ranking := results.rankings.get(method)) is not None:
             self.lists[method].show_rows(result_rows(method, results), ranking.note)
@@ -354,10 +369,18 @@ class SearchScreen(InspectScreen):
 
     def action_tab(self, name: str) -> None:
         """Show a tab; where only one half fits, that half."""
-        if self.has_class("-narrow"):
+        if self.has_class("-narrow") and self.has_class("-tuning"):
             self.remove_class("-tuning")
+            self._focus_list()  # the knob that had the focus is hidden now
         self.add_class("-reading")
         super().action_tab(name)
+        if name in READ_TABS:
+            self.call_after_refresh(self.tabs.focus_pane)
+
+    def action_answer(self) -> None:
+        """Show the answer, made anew."""
+        self.action_tab("answer")
+        super().action_answer()
 
     def action_tune(self) -> None:
         """Show or hide the knobs."""
@@ -374,6 +397,9 @@ class SearchScreen(InspectScreen):
         if self.knobs_panel.stop_editing():
             return
         if self.query_bar.is_typing:
+            if self.results is not None:
+                # the lists below must belong to the question above them
+                self.query_bar.put_back(self.question)
             self._focus_list()
         elif self.stop_answer() or self._cancel_search() or self.workbench.cancel_index():
             return

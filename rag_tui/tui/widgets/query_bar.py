@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from textual import events
 from textual.app import ComposeResult
@@ -36,6 +37,12 @@ class QueryInput(Input):
     def remember(self, question: str) -> None:
         """Add a question to the history; a repeated one moves to the end."""
         self._history = [old for old in self._history if old != question] + [question]
+        self._place = len(self._history)
+
+    def offer(self, questions: Sequence[str]) -> None:
+        """Put sample questions before what has been asked, the first one nearest."""
+        asked = [old for old in self._history if old not in questions]
+        self._history = [*reversed(questions), *asked]
         self._place = len(self._history)
 
     def action_history(self, step: int) -> None:
@@ -90,6 +97,7 @@ class QueryBar(Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self.searches_as_you_type = False
+        self.has_samples = False
         self._input = QueryInput()
         self._info = Static("", id="query-info", markup=False)
         self._pause: Timer | None = None
@@ -124,6 +132,17 @@ class QueryBar(Horizontal):
     @question.setter
     def question(self, question: str) -> None:
         self._input.value = question
+
+    def put_back(self, question: str) -> None:
+        """Show the question that was asked; another one that was being typed is remembered."""
+        if self.question and self.question != question:
+            self._input.remember(self.question)
+        self._input.value = question
+
+    def offer(self, questions: Sequence[str]) -> None:
+        """Sample questions for the history."""
+        self._input.offer(questions)
+        self.has_samples = bool(questions)
 
     @property
     def is_typing(self) -> bool:
