@@ -136,7 +136,7 @@ def refresh_index(
         else:
             cut = step
     if cut is None or not cut.chunks:
-        raise _nothing_to_index(folder, reading.reports)
+        raise _nothing_to_index(folder, cut.reports if cut is not None else reading.reports)
     ready = IndexReady(
         cut,
         is_final=False,
@@ -338,6 +338,11 @@ def _embed_and_save(
         lock.release()
 
 
+def _is_unit(vector: Vectors, dimensions: int) -> bool:
+    """Whether a cached row can be what the embedder made; a damaged one is made again."""
+    return vector.shape == (dimensions,) and bool(abs(float(vector @ vector) - 1) < 1e-3)
+
+
 def _acquire(lock: filelock.BaseFileLock, cancel: CancelToken) -> Iterator[Progress]:
     """Wait for another process that is writing this index; the lock dies with its process."""
     told = False
@@ -375,7 +380,11 @@ def _embed(
     hashes = [text_hash(chunk.embedded_text) for chunk in chunks]
     text_of = dict(zip(hashes, (chunk.embedded_text for chunk in chunks), strict=True))
     cache = EmbeddingCache(cache_dir / "embeddings.sqlite")
-    known = cache.get_many(fingerprint, list(text_of))
+    known = {
+        text: vector
+        for text, vector in cache.get_many(fingerprint, list(text_of)).items()
+        if _is_unit(vector, embedder.info.dimensions)
+    }
     missing = sorted((h for h in text_of if h not in known), key=lambda h: (-len(text_of[h]), h))
     for start in range(0, len(missing), EMBED_GROUP):
         yield Progress("embed", start, len(missing))

@@ -40,8 +40,9 @@ def run_app(folder: str | None, overrides: Mapping[str, object] | None = None) -
     app = RagTuiApp(path, overrides=overrides)
     app.run()
     # a thread inside native code cannot be stopped, and must not keep the user waiting
-    leave(app.return_code or EXIT_OK)
-    return EXIT_OK
+    code = app.return_code or EXIT_OK
+    leave(code)
+    return code
 
 
 def _demo_corpus() -> Path:

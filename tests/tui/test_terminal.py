@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -109,7 +110,7 @@ def test_no_control_sequence_of_a_document_reaches_the_terminal(terminal: Termin
     terminal.type("startmarker \x1b[200~pasted \x1b]0;OWNED-QUERY\x07\x1b[201~\r")
     terminal.until(b"depth")  # unchanged cells, such as spaces, are not sent again
     terminal.type("2")
-    terminal.until(b"Documents")
+    terminal.until(b"in order")
     for key in ("\t", "j", "j", "G", "f"):
         terminal.type(key)
         terminal.read()
@@ -119,12 +120,41 @@ def test_no_control_sequence_of_a_document_reaches_the_terminal(terminal: Termin
     assert b"startmarker" in terminal.seen
 
 
-@pytest.mark.parametrize("key", ["\x11", "q"])
-def test_leaving_restores_the_terminal_and_ends_with_status_0(key: str, terminal: Terminal) -> None:
+@pytest.mark.parametrize("keys", ["\x11", "qq"])
+def test_leaving_restores_the_terminal_and_ends_with_status_0(
+    keys: str, terminal: Terminal
+) -> None:
     terminal.until(b"fresh")
     terminal.type("\x1b")  # leave the input, where q is a letter
     time.sleep(0.3)  # a lone escape is told from a sequence by a pause
-    terminal.type(key)
+    for key in keys:
+        terminal.type(key)
     assert terminal.until_end() == 0
-    assert terminal.seen.rfind(b"\x1b[?1049l") > terminal.seen.rfind(b"\x1b[?1049h")
-    assert b"Traceback" not in terminal.seen
+    assert_is_restored(terminal)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_polite_kill_restores_the_terminal(name: str, terminal: Terminal) -> None:
+    number = getattr(signal, name)
+    terminal.until(b"fresh")
+    os.kill(terminal.pid, number)
+    assert terminal.until_end() == 128 + number
+    assert_is_restored(terminal)
+
+
+def test_a_single_q_does_not_end_a_session(terminal: Terminal) -> None:
+    terminal.until(b"fresh")
+    terminal.type("\x1b")
+    time.sleep(0.3)
+    terminal.type("q")
+    terminal.until(b"again")
+    assert terminal.status is None
+
+
+def assert_is_restored(terminal: Terminal) -> None:
+    """The alternate screen is left, mouse and paste reports are off, nothing was dumped."""
+    seen = terminal.seen
+    assert seen.rfind(b"\x1b[?1049l") > seen.rfind(b"\x1b[?1049h")
+    assert seen.rfind(b"\x1b[?1000l") > seen.rfind(b"\x1b[?1000h")
+    assert seen.rfind(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")
+    assert b"Traceback" not in seen

@@ -184,7 +184,7 @@ class InspectScreen(Screen[None]):
     def action_answer(self) -> None:
         """Answer the question from the first chunks; waits for a search that is running."""
         self.tabs.active = "answer"
-        if self.results is None:
+        if self.results is None or not (self.is_searching or self.results.rankings):
             self.answer_view.clear(NO_RESULTS)
             return
         self.stop_answer()

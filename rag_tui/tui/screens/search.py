@@ -52,7 +52,7 @@ class SearchScreen(InspectScreen):
     CSS_PATH = Path(__file__).with_name("search.tcss")
     BINDINGS = bindings("search")
     BINDING_GROUP_TITLE = "Search"
-    AUTO_FOCUS = "#query"
+    AUTO_FOCUS = ""  # only the first focus is the query's: later ones are where the user was
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (96, "-medium"), (WIDE, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-short"), (34, "-tall")]  # noqa: RUF012
 
@@ -94,8 +94,14 @@ class SearchScreen(InspectScreen):
         if app.session is not None:
             self.take_session(app.session)
         self.question = self.query_bar.question = app.question.strip()
+        self.query_bar.focus_input()
         self.watch(app, "status", self._take_status)
         self.watch(app, "index", self._take_index)
+
+    def on_screen_resume(self) -> None:
+        """Whoever had the focus may be hidden at this size: the lists are never far wrong."""
+        if self.focused is None and self.results is not None:
+            self._focus_list()
 
     async def complete(self) -> None:
         """Also knobs, progress and footer can wait until the first frame is there."""
@@ -182,6 +188,7 @@ class SearchScreen(InspectScreen):
         if self.results is None or self.results.request.query != question:
             self._follows_top = True
             self.forget_answer()
+            self.prompt_preview.clear("The prompt is made when the lists are there.")
         self.set_class(request.top_k > FEW_ROWS, "-many")
         self.generation += 1
         self.results = Results(request, index, self.generation)
@@ -247,6 +254,8 @@ class SearchScreen(InspectScreen):
         self._end_search(event.error.message, event.error.hint, is_error=True)
         self.query_bar.say("✗ no search")
         self.stop_answer()
+        self.prompt_preview.clear(f"✗ {event.error.message}")
+        self.chunk_view.clear("No chunk is selected.")
 
     def _end_search(self, message: str, hint: str, *, is_error: bool = False) -> None:
         """Lists that did not come say why; rows of an older search must not stay in them."""
@@ -267,6 +276,7 @@ class SearchScreen(InspectScreen):
             self.results = replace(self.results, generation=self.generation)
         self._end_search("cancelled", "Press enter in the question to search again.")
         self.query_bar.say("cancelled")
+        self.prompt_preview.clear("The search was cancelled.")
         return True
 
     def _fill(self, method: Method) -> None:

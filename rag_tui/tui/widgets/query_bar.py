@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from textual import events
@@ -12,10 +11,10 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
+from rag_tui.display import without_hidden
 from rag_tui.tui import format as fmt
 from rag_tui.tui.keys import bindings
 
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and halves of characters that no terminal can be sent."""
 
 PAUSE_S = 0.25
@@ -56,7 +55,7 @@ class QueryInput(Input):
 
     def validate_value(self, value: str) -> str:
         """An input draws its text as it is, so nothing that steers a terminal may get in."""
-        return _UNSEEN.sub(" ", value)
+        return without_hidden(value)
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """Whether a key is text; Textual does not find the character of ``slash``."""
