@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
-from rag_tui.cli.output import note, write_json, write_rich, write_text
+from rag_tui.cli.output import note, stdout_width, write_json, write_rich, write_text
 from rag_tui.cli.session import Session, open_session
 from rag_tui.cli.tables import chunk_json, chunks_table, search_json, search_table
 from rag_tui.config import bundled_corpus, cache_dir, load_settings, user_file
@@ -26,6 +26,8 @@ from rag_tui.logfile import log_place
 
 EXIT_FAILED = 1
 EXIT_NOT_FOUND = 3
+SIDE_BY_SIDE = 120
+"""Columns that four lists side by side need; in a narrower terminal they stand below each other."""
 N_NAMED = 5
 """So many chunks over the limit are named."""
 
@@ -119,6 +121,10 @@ def search_command(
             note(f"{result.stage}: {result.ranking.note}")
     if as_json:
         write_json(search_json(request, session.index, results, str(session.folder)))
+    elif stdout_width() < SIDE_BY_SIDE:
+        for result in results:
+            single = replace(request, methods=(result.stage,))
+            write_rich(search_table(single, session.index, results))
     else:
         write_rich(search_table(request, session.index, results))
     return EXIT_FAILED if any(result.error for result in results) else 0
