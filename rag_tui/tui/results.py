@@ -94,9 +94,9 @@ def result_rows(method: Method, results: Results) -> tuple[ResultRow, ...]:
 
 
 def _label(chunk: Chunk, *, is_shared: bool) -> str:
-    """What a row is called; with the heading above where another row has the same name."""
+    """What a row is called; with the heading above behind it where rows share a name."""
     if is_shared and len(chunk.heading_path) > 1:
-        return f"{chunk.heading_path[-2]} › {chunk.label}"
+        return f"{chunk.label} · {chunk.heading_path[-2]}"
     return chunk.label
 
 

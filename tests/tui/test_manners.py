@@ -199,7 +199,7 @@ async def test_rows_of_the_same_name_carry_the_heading_above(
         await settle(pilot)
         screen = await ask(pilot, "pump")
         labels = {row.label for row in screen.lists["bm25"].rows}
-        assert labels == {"Alpha › Steps", "Beta › Steps"}
+        assert labels == {"Steps · Alpha", "Steps · Beta"}
 
 
 async def test_sample_questions_of_the_corpus_come_with_up(app: RagTuiApp) -> None:

@@ -36,6 +36,9 @@ TITLES: dict[Method, str] = {
 METHODS = tuple(TITLES)
 """As in the engine's types, which the first frame does without."""
 
+SHORT_BADGE = 3
+"""Cells of a badge that always has room behind the label."""
+
 PLACE_WIDTH = 12
 """Cells that a file and its lines need at least to say anything."""
 
@@ -180,7 +183,7 @@ class ResultList(ScrollView, can_focus=True):
         bar_style = style if is_plain else style + self._colour("result-list--bar")
         badge_style = style if is_plain else style + self._colour("result-list--badge")
         score_width = max(len(other.score) for other in self.rows)
-        badge_width = max(len(other.badge) for other in self.rows)
+        badge_width = 0 if self._has_low_badges else self._badge_width
         bar_width = next(cells for least, cells in BAR_WIDTHS if width >= least)
         mark = "●" if row.chunk_id == self.selected else " "
         head = f"{row.rank:>2} {mark}{row.score:>{score_width}} "
@@ -205,8 +208,9 @@ class ResultList(ScrollView, can_focus=True):
             style = base + self.get_component_rich_style("result-list--selected")
         elif self.is_stale:
             style = base + self.get_component_rich_style("result-list--dim")
-        indent = min(5, width)
-        text = " " * indent + fmt.fit(row.place, width - indent, keep_end=True)
+        badge = f"{row.badge:<{self._badge_width}}  " if self._has_low_badges else ""
+        head = fmt.fit(" " * 5 + badge, min(5 + cell_len(badge), width))
+        text = head + fmt.fit(row.place, width - cell_len(head), keep_end=True)
         return [Segment(text, style)]
 
     @property
@@ -214,6 +218,15 @@ class ResultList(ScrollView, can_focus=True):
         """Lines of a row: two when all rows and the text below them have room for that."""
         needed = 2 * len(self.rows) + len(self._lines)
         return 2 if self.rows and needed <= self.size.height else 1
+
+    @property
+    def _badge_width(self) -> int:
+        return max((len(row.badge) for row in self.rows), default=0)
+
+    @property
+    def _has_low_badges(self) -> bool:
+        """Whether long badges stand on the second line, where they cost the label nothing."""
+        return self._row_height == 2 and self._badge_width > SHORT_BADGE
 
     @property
     def _rows_end(self) -> int:
