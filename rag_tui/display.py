@@ -69,6 +69,14 @@ def display(text: str, *, newlines: bool = False) -> str:
     return _FOREIGN.sub(visible, text)
 
 
+def without_hidden(text: str) -> str:
+    """The text with a space in place of each character that hides, reorders or steers.
+
+    For what is typed: an input draws its text as it is, so such characters must not get in.
+    """
+    return _HIDDEN_CHARACTER.sub(" ", text)
+
+
 def plain(text: str, style: str = "", *, newlines: bool = False) -> Text:
     """A foreign string as Rich text, for table cells and tree labels; never parsed as markup."""
     return Text(display(text, newlines=newlines), style=style)

@@ -60,6 +60,9 @@ def test_one_file_as_corpus_reads_the_project_file_beside_it(folder: Path) -> No
         ("[bm25]\nk1 = nan\n", ["bm25.k1", "finite"]),
         ("[models]\nbackend = 'gpu'\n", ["models.backend", "'auto'", "got 'gpu'"]),
         ("[search\n", ["is not valid TOML"]),
+        ("x = " + "[" * 5000, ["nested too deeply"]),
+        ("x = " + "9" * 5000, ["is not valid TOML"]),
+        ("search = 5\n", ["search", "got 5"]),
     ],
 )
 def test_a_bad_project_file_is_named_with_key_value_and_rule(
@@ -112,4 +115,13 @@ def test_a_config_variable_that_names_no_file_is_told(
 ) -> None:
     monkeypatch.setenv("RAG_TUI_CONFIG", str(tmp_path / "none.toml"))
     with pytest.raises(UsageError, match="RAG_TUI_CONFIG"):
+        load_settings(folder)
+
+
+def test_a_section_of_the_wrong_type_is_not_hidden_by_the_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "rag-tui.toml").write_text("search = 5\n")
+    monkeypatch.setenv("RAG_TUI_SEARCH__TOP_K", "3")
+    with pytest.raises(UsageError, match="must be a table"):
         load_settings(folder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,7 +82,15 @@ _PARSER_ERROR: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ ==
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; expected failures are told, never raised."""
     from rag_tui.engine.errors import RagTuiError, UsageError
+    from rag_tui.logfile import silence
 
+    silence()  # until a command knows the cache folder and starts the log file
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # whatever cannot be said in the terminal's encoding is said as an escape
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdout is None or sys.stderr is None:
+        return EXIT_FAILED
     try:
         result = cli(args=arguments, prog_name="rag-tui", standalone_mode=False)
     except typer.Exit as error:
@@ -102,6 +111,9 @@ def run(arguments: list[str]) -> int:
         # the reader (head, less) has gone: nothing more to say, and nothing to complain about
         sys.stderr.close()
         return 0
+    except OSError as error:
+        sys.stderr.write(f"error: {_shown(error.strerror or str(error))}\n")
+        return EXIT_FAILED
     return result if isinstance(result, int) else 0
 
 
@@ -146,21 +158,12 @@ def open_(
 def index(
     folder: FolderArgument = None,
     embedder: EmbedderOption = None,
-    size: Annotated[int | None, typer.Option(help="Longest chunk, in --unit.")] = None,
-    overlap: Annotated[int | None, typer.Option(help="Shared units of windows.")] = None,
-    unit: Annotated[str | None, typer.Option(help="tokens or words.")] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Index a folder, or bring its index up to date; unchanged chunks cost no embedding."""
     from rag_tui.cli.commands import index_command
 
-    overrides = {
-        "models.embedder": embedder,
-        "chunking.size": size,
-        "chunking.overlap": overlap,
-        "chunking.unit": unit,
-    }
-    return index_command(folder, overrides, as_json=as_json)
+    return index_command(folder, {"models.embedder": embedder}, as_json=as_json)
 
 
 @cli.command()

@@ -9,11 +9,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
-from rag_tui.cli.output import note, write_json, write_rich, write_text
+from rag_tui.cli.output import note, stdout_width, write_json, write_rich, write_text
 from rag_tui.cli.session import Session, open_session
 from rag_tui.cli.tables import search_json, search_table
 from rag_tui.config import bundled_corpus, cache_dir, load_settings, user_file
 from rag_tui.engine.answering import answer, make_answerer
+from rag_tui.engine.citations import unknown_of
 from rag_tui.engine.errors import UsageError
 from rag_tui.engine.events import StageResult
 from rag_tui.engine.filters import Mask, combine, split_query, where_mask
@@ -22,9 +23,14 @@ from rag_tui.engine.prompting import build_prompt
 from rag_tui.engine.searching import check_request, search
 from rag_tui.engine.stores.local import index_dir
 from rag_tui.engine.types import METHODS, Answer, Chunk, Method, Prompt
+from rag_tui.logfile import log_place
 
 EXIT_FAILED = 1
 EXIT_NOT_FOUND = 3
+SIDE_BY_SIDE = 120
+"""Columns that four lists side by side need; in a narrower terminal they stand below each other."""
+N_NAMED = 5
+"""So many chunks over the limit are named."""
 
 _PROBLEM = ("skipped", "failed", "partly")
 
@@ -70,10 +76,20 @@ def index_command(folder: Path | None, overrides: Mapping[str, object], *, as_js
         f"deleted {len(ready.deleted)}"
     )
     if over:
-        note(
-            f"{over} chunks are longer than the {index.manifest.max_tokens} tokens the model reads"
-        )
+        _note_over_limit(index)
     return EXIT_FAILED if failed else 0
+
+
+def _note_over_limit(index: Index) -> None:
+    """Name the chunks whose end the model never reads, worst first."""
+    limit = index.manifest.max_tokens
+    over = [i for i, n in enumerate(index.n_tokens.tolist()) if n > limit]
+    note(f"{len(over)} chunks are longer than the {limit} tokens the model reads:")
+    for position in sorted(over, key=lambda i: -int(index.n_tokens[i]))[:N_NAMED]:
+        lost = int(index.n_tokens[position]) - limit
+        note(f"  {index.chunks[position].location}: the last {lost} tokens are not read")
+    if len(over) > N_NAMED:
+        note(f"  and {len(over) - N_NAMED} more")
 
 
 def search_command(
@@ -109,6 +125,10 @@ def search_command(
             note(f"{result.stage}: {result.ranking.note}")
     if as_json:
         write_json(search_json(request, session.index, results, str(session.folder)))
+    elif stdout_width() < SIDE_BY_SIDE:
+        for result in results:
+            single = replace(request, methods=(result.stage,))
+            write_rich(search_table(single, session.index, results))
     else:
         write_rich(search_table(request, session.index, results))
     return EXIT_FAILED if any(result.error for result in results) else 0
@@ -198,8 +218,9 @@ def _write_sources(prompt: Prompt, final: Answer) -> None:
     for source in prompt.sources:
         if source.number in final.cited:
             write_text(f"[{source.number}] {source.path} · {source.heading}")
-    for number in final.unknown:
-        write_text(f"[{number}] does not exist: the prompt had {len(prompt.sources)} sources")
+    n_sources = len(prompt.sources)
+    for label in unknown_of(final, n_sources):
+        write_text(f"[{label}] does not exist: the prompt had sources 1 to {n_sources}")
     if final.state == "complete" and not final.citations:
         note("the answer cites no source")
     if final.state not in ("complete", "not found"):
@@ -220,7 +241,7 @@ def locate_command(what: str, folder: Path | None) -> int:
         "config": user_file(),
         "corpus": corpus,
         "index": index_dir(cache_dir(), corpus),
-        "log": cache_dir() / "rag-tui.log",
+        "log": log_place(cache_dir()),
     }
     if what not in places:
         raise UsageError(f"{what} is not something to locate.", f"One of: {', '.join(places)}.")

@@ -18,6 +18,9 @@ from rag_tui.engine.events import Progress
 _RAW_CONTROLS = re.compile("[\x7f-\x9f]")
 """What JSON leaves as it is and a terminal obeys."""
 
+PLAIN_WIDTH = 160
+"""Columns of tables in pipes and files."""
+
 STAGES = {
     "scan": "looking for files",
     "read": "reading",
@@ -45,10 +48,14 @@ def write_text(text: str, *, end: str = "\n") -> None:
     sys.stdout.flush()
 
 
+def stdout_width() -> int:
+    """Columns of stdout: of the terminal, or enough when it is none."""
+    return Console().width if sys.stdout.isatty() else PLAIN_WIDTH
+
+
 def write_rich(renderable: RenderableType) -> None:
     """A table or another renderable whose foreign parts are ready-made text."""
-    width = None if sys.stdout.isatty() else 160
-    Console(markup=False, emoji=False, highlight=False, width=width).print(renderable)
+    Console(markup=False, emoji=False, highlight=False, width=stdout_width()).print(renderable)
 
 
 def note(text: str) -> None:

@@ -14,6 +14,7 @@ from rag_tui.engine.index import Index
 from rag_tui.engine.indexing import IndexReady, refresh_index
 from rag_tui.engine.indexing_files import check_folder
 from rag_tui.engine.loading import Models
+from rag_tui.logfile import log_place, start_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ def open_session(
     check_folder(path)
     settings = load_settings(path, overrides)
     engine = settings.engine
+    start_log(log_place(engine.cache_dir))
     ready: IndexReady | None = None
     with narrated() as show:
         tell = report or show

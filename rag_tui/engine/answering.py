@@ -43,6 +43,7 @@ async def answer(prompt: Prompt, answerer: Answerer) -> AsyncIterator[Answer]:
         nothing = "Nothing was retrieved for this question, so nobody was asked."
         yield Answer(NOT_FOUND, "not found", answerer.name, detail=nothing)
         return
+    knows_citations = getattr(answerer, "cites_by_construction", False)
     text = ""
     final: Answer | None = None
     stream = answerer.stream(prompt)
@@ -56,7 +57,9 @@ async def answer(prompt: Prompt, answerer: Answerer) -> AsyncIterator[Answer]:
                 text=text,
                 state="streaming",
                 answerer=answerer.name,
-                citations=find_citations(text, n_sources, is_complete=False),
+                citations=()
+                if knows_citations
+                else find_citations(text, n_sources, is_complete=False),
                 elapsed_s=time.perf_counter() - started,
             )
     finally:
@@ -71,7 +74,7 @@ async def answer(prompt: Prompt, answerer: Answerer) -> AsyncIterator[Answer]:
     yield replace(
         final,
         state="not found" if is_not_found else final.state,
-        citations=find_citations(final.text, n_sources),
+        citations=final.citations if knows_citations else find_citations(final.text, n_sources),
         elapsed_s=time.perf_counter() - started,
     )
 

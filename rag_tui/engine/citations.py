@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 
-from rag_tui.engine.types import Citation
+from rag_tui.engine.types import Answer, Citation
 
 _DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"
 _ITEM = rf"(?:[Ss]ources?[ \t]*)?[0-9]{{1,18}}(?:[ \t]*[{_DASHES}][ \t]*[0-9]{{1,18}})?"
@@ -60,6 +60,17 @@ def unknown_labels(text: str, citation: Citation, n_sources: int) -> tuple[str, 
         missing = _missing(first, last, n_sources)
         labels.extend(f"{low}-{high}" if low < high else f"{low}" for low, high in missing)
     return tuple(labels)
+
+
+def unknown_of(answer: Answer, n_sources: int) -> tuple[str, ...]:
+    """What an answer cites that no source has, each once, in the order of the text."""
+    labels = (
+        label
+        for citation in answer.citations
+        if citation.unknown
+        for label in unknown_labels(answer.text, citation, n_sources)
+    )
+    return tuple(dict.fromkeys(labels))
 
 
 def _citation(start: int, end: int, marker: str, n_sources: int) -> Citation:

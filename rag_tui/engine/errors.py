@@ -23,6 +23,10 @@ class CorpusError(RagTuiError):
     """The folder holds nothing that can be indexed, or cannot be read."""
 
 
+class MissingCorpusError(CorpusError, UsageError):
+    """The folder that was named does not exist."""
+
+
 class BadIndexError(RagTuiError):
     """The index on disk is missing, damaged or was made by something else."""
 

@@ -119,7 +119,7 @@ def refresh_index(
         situations = SituationStore.in_cache(settings.cache_dir).of(reading.documents)
     same_situations = old is not None and old.manifest.situations == situations.fingerprint
     same_words = old is not None and old.manifest.analyzer_fingerprint == WORDS.fingerprint
-    if old is not None and not same_cut:
+    if old is not None and old.manifest.chunking != asdict(settings.chunking):
         notes.append("The chunking settings have changed: all documents were cut again.")
     unchanged = not (reading.added or reading.changed or reading.deleted)
     if (
@@ -155,7 +155,7 @@ def refresh_index(
         else:
             cut = step
     if cut is None or not cut.chunks:
-        raise _nothing_to_index(folder, reading.reports)
+        raise _nothing_to_index(folder, cut.reports if cut is not None else reading.reports)
     ready = IndexReady(
         cut,
         is_final=False,
@@ -183,8 +183,8 @@ def _refuse_other_model(old: Index, settings: EngineSettings) -> None:
         raise BadIndexError(
             f"The index of {old.folder} was made with {made_by} "
             f"({old.manifest.dimensions} dimensions), but {wanted} is set.",
-            f"Run `rag-tui index {old.folder} --embedder {wanted}` to rebuild it with that model, "
-            f"or set models.embedder back to {made_by}.",
+            f"Run `rag-tui index {old.folder} --embedder {wanted}` (or press f9 in the app) to "
+            f"rebuild it with that model, or set models.embedder to {made_by}.",
         )
 
 
@@ -331,8 +331,11 @@ def _embed_and_save(
         try:
             embedder = models.embedder()
         except ModelError as error:
-            notes.append(f"Keyword search only. {error.message} {error.hint}".strip())
-            local.save(index, directory)
+            notes.append(f"Keyword search only. {error.message}\n{error.hint}".strip())
+            if other is None or other.vectors is None:
+                local.save(index, directory)
+            else:
+                notes.append(f"The index by {other.manifest.embedder_name} on disk was kept.")
             yield replace(ready, index=index, is_final=True, notes=tuple(notes))
             return
         n_embedded = 0
@@ -361,6 +364,11 @@ def _embed_and_save(
         )
     finally:
         lock.release()
+
+
+def _is_unit(vector: Vectors, dimensions: int) -> bool:
+    """Whether a cached row can be what the embedder made; a damaged one is made again."""
+    return vector.shape == (dimensions,) and bool(abs(float(vector @ vector) - 1) < 1e-3)
 
 
 def _acquire(lock: filelock.BaseFileLock, cancel: CancelToken) -> Iterator[Progress]:
@@ -402,7 +410,11 @@ def _embed(
     hashes = [text_hash(chunk.embedded_text) for chunk in chunks]
     text_of = dict(zip(hashes, (chunk.embedded_text for chunk in chunks), strict=True))
     cache = EmbeddingCache(cache_dir / "embeddings.sqlite")
-    known = cache.get_many(fingerprint, list(text_of))
+    known = {
+        text: vector
+        for text, vector in cache.get_many(fingerprint, list(text_of)).items()
+        if _is_unit(vector, embedder.info.dimensions)
+    }
     missing = sorted((h for h in text_of if h not in known), key=lambda h: (-len(text_of[h]), h))
     for start in range(0, len(missing), EMBED_GROUP):
         yield Progress("embed", start, len(missing))

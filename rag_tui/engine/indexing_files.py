@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rag_tui.engine.documents.loading import load_folder
 from rag_tui.engine.documents.settings import LoadSettings
-from rag_tui.engine.errors import CorpusError
+from rag_tui.engine.errors import CorpusError, MissingCorpusError
 from rag_tui.engine.events import CancelToken, Progress
 from rag_tui.engine.index import Index
 from rag_tui.engine.types import Document, FileReport
@@ -83,7 +83,7 @@ def check_folder(folder: Path) -> None:
     """
     try:
         if not folder.exists():
-            raise CorpusError(
+            raise MissingCorpusError(
                 f"{folder} does not exist.",
                 "Name an existing folder, or leave it out to open the demo corpus.",
             )

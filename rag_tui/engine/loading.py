@@ -209,7 +209,7 @@ class Models:
                 limit=limit,
                 document_prompt=profile.document_prompt,
             )
-        except ModelError:
+        except Exception:  # a broken folder breaks libraries anywhere; the embedder will say how
             self._stands_in = True
             return WordTokenCounter(limit=limit)
 
@@ -239,6 +239,13 @@ class _Lazy(Generic[_Value]):
                     except ModelError as error:
                         self.error = error
                         raise
+                    except Exception as error:  # a broken model folder breaks libraries anywhere
+                        self.error = ModelError(
+                            f"The model cannot be loaded: {type(error).__name__}: {error}",
+                            "Check its folder, or choose another model; `rag-tui doctor` tells "
+                            "where models are looked for.",
+                        )
+                        raise ModelError(self.error.message, self.error.hint) from error
                     self._is_made = True
         return self._value  # type: ignore[return-value]  # None only where _Value allows it
 

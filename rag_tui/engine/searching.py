@@ -157,8 +157,8 @@ def _vector(request: SearchRequest, index: Index, models: Models, allowed: Mask 
     if index.vectors is None:
         raise BadIndexError(
             "This index has no vectors yet.",
-            "They are made while indexing goes on; without a model run `rag-tui doctor` "
-            "to see where one is looked for.",
+            "Index the folder again (ctrl+r in the app, or `rag-tui index`) to make them; "
+            "`rag-tui doctor` tells which models are found.",
         )
     info = models.embedder().info
     check_model(index, info.name, info.fingerprint, info.dimensions)
@@ -182,8 +182,8 @@ def check_model(index: Index, name: str, fingerprint: str, dimensions: int) -> N
         raise ModelError(
             f"The index was made with {made_by.embedder_name} ({made_by.dimensions} dimensions), "
             f"but {name} ({dimensions} dimensions) is set.",
-            f"Run `rag-tui index {index.folder} --embedder {name}` to rebuild it with that model, "
-            f"or set models.embedder back to {made_by.embedder_name}.",
+            f"Run `rag-tui index {index.folder} --embedder {name}` (or press f9 in the app) to "
+            f"rebuild it with that model, or set models.embedder to {made_by.embedder_name}.",
         )
 
 
@@ -226,7 +226,7 @@ def _rerank(
         for rank, i in enumerate(order, start=1)
     )
     note = hybrid.note
-    if request.top_k > request.rerank_depth:
+    if request.top_k > request.rerank_depth < len(hybrid.hits):
         read = f"only the first {request.rerank_depth} of the hybrid list were read"
         note = f"{note}; {read}" if note else read
     return Ranking(

@@ -6,12 +6,16 @@ settings, engine and models come in a thread that is started when the app is rea
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
+import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
 LONG_TOAST_S = 12
 FRAME_S = 0.01
 """The thread that writes to the terminal gets this head start over imports."""
+LEAVE_AGAIN_S = 2.0
+"""So soon the key that leaves has to be pressed again."""
 MIN_WIDTH = 40
 MIN_HEIGHT = 10
 """Below this size a notice stands in front of everything."""
@@ -100,8 +106,8 @@ class RagTuiApp(App[None]):
         self.keys: Mapping[str, str] = {}
         self._backend = backend
         self._overrides = dict(overrides or {})
-        self._has_notice = False
         self._clashes_told: set[str] = set()
+        self._leave_asked_at = -LEAVE_AGAIN_S
         self.set_reactive(RagTuiApp.status, CorpusStatus(folder.resolve().name or str(folder)))
 
     @property
@@ -123,6 +129,7 @@ class RagTuiApp(App[None]):
         if not gc.isenabled():
             gc.freeze()
             gc.enable()
+        self._leave_on_signals()
         self.theme_changed_signal.subscribe(self, self._keep_readable)
         if isinstance(screen := self._search_screen(), SearchScreen):
             await screen.complete()
@@ -131,15 +138,17 @@ class RagTuiApp(App[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Below the smallest usable size a notice stands in front of everything."""
         is_too_small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
-        if is_too_small == self._has_notice:
-            return
-        self._has_notice = is_too_small
-        if is_too_small:
+        if is_too_small and not self._has_notice:
             from rag_tui.tui.screens.too_small import TooSmallScreen
 
             self.push_screen(TooSmallScreen(MIN_WIDTH, MIN_HEIGHT))
-        else:
+        elif not is_too_small and self._has_notice:
+            # A notice that lies under a dialog goes when it comes up again.
             self.pop_screen()
+
+    @property
+    def _has_notice(self) -> bool:
+        return self.screen.has_class("-too-small")
 
     # -- the indexing job ------------------------------------------------------------------
 
@@ -165,6 +174,7 @@ class RagTuiApp(App[None]):
             return False
         self.progress = None
         self._set_phase("not refreshed", "Indexing was cancelled.", "Press ctrl+r to go on.")
+        self.warn("Indexing was cancelled. Nothing is lost: ctrl+r goes on.")
         return True
 
     @on(SessionReady)
@@ -218,7 +228,7 @@ class RagTuiApp(App[None]):
 
     async def action_show_mode(self, mode: str) -> None:
         """Go to another mode."""
-        if self.current_mode != mode:
+        if self.current_mode != mode and not self._has_notice:
             await self.switch_mode(mode)
 
     def action_reindex(self) -> None:
@@ -245,6 +255,24 @@ class RagTuiApp(App[None]):
     def action_rebuild(self) -> None:
         """Index from scratch."""
         self._start_index(rebuild=True)
+
+    def action_command_palette(self) -> None:
+        """Show the palette, unless the terminal is too small for anything."""
+        if not self._has_notice:
+            super().action_command_palette()
+
+    async def action_quit(self) -> None:
+        """Leave at once."""
+        self.exit()
+
+    def action_leave(self) -> None:
+        """Leave when asked twice: a stray letter must not end a session."""
+        now = monotonic()
+        if now - self._leave_asked_at < LEAVE_AGAIN_S:
+            self.exit()
+            return
+        self._leave_asked_at = now
+        self.notify("Press the key again to leave (ctrl+q leaves at once).", markup=False)
 
     def action_help(self) -> None:
         """Show all keys."""
@@ -282,7 +310,7 @@ class RagTuiApp(App[None]):
 
     def show_failure(self, title: str, error: StageError) -> None:
         """A dialog about a failure that nobody expected."""
-        from rag_tui.tui.jobs import log_path
+        from rag_tui.logfile import log_path
         from rag_tui.tui.screens.failure import FailureScreen
 
         where = f"The traceback is in {log_path()}." if log_path() else ""
@@ -310,6 +338,17 @@ class RagTuiApp(App[None]):
                 self.warn(f"Key clash in ui.keys: {name} is used twice.")
 
     # -- helpers ---------------------------------------------------------------------------
+
+    def _leave_on_signals(self) -> None:
+        """A polite kill, or a terminal that goes away, still restores the terminal."""
+        loop = asyncio.get_running_loop()
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None:
+                # not on Windows, and not when the app is not in the main thread
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    leave = partial(self.exit, return_code=128 + number)
+                    loop.add_signal_handler(number, leave)
 
     def _search_screen(self) -> Screen[Any] | None:
         stack = self._screen_stacks.get("search", [])

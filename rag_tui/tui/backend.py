@@ -62,6 +62,8 @@ class Session:
 
     settings: Settings
     models: Models
+    samples: tuple[str, ...] = ()
+    """Questions that come with the corpus."""
 
 
 class Backend:
@@ -72,6 +74,12 @@ class Backend:
         from rag_tui.config import load_settings
 
         return load_settings(folder, overrides)
+
+    def sample_questions(self, folder: Path) -> tuple[str, ...]:
+        """The questions of the corpus's ``questions.jsonl``, if it has one."""
+        from rag_tui.engine.samples import sample_questions
+
+        return sample_questions(folder)
 
     def models(self, settings: Settings, report: Callable[[Progress], None]) -> Models:
         """The models of a session; nothing is loaded yet."""

@@ -24,6 +24,7 @@ from textual.worker import WorkType
 
 from rag_tui.engine.errors import Cancelled, RagTuiError
 from rag_tui.engine.events import CancelToken, Progress, StageError
+from rag_tui.logfile import log_place, start_log
 from rag_tui.tui.backend import Backend, Session
 from rag_tui.tui.messages import (
     AnswerGrew,
@@ -49,7 +50,6 @@ T = TypeVar("T")
 Post = Callable[[Message], object]
 
 THREAD_PREFIX = "rag-tui "
-LOG_BYTES = 1_000_000
 
 log = logging.getLogger("rag_tui")
 
@@ -131,12 +131,14 @@ def open_session(
 ) -> Session:
     """Read the settings, start the log file and make the (still unloaded) models."""
     settings = backend.load_settings(folder, overrides)
-    start_log(settings.engine.cache_dir / "log" / "rag-tui.log")
+    start_log(log_place(settings.engine.cache_dir))
 
     def report(progress: Progress) -> None:
         post(JobProgress(progress))
 
-    session = Session(settings, backend.models(settings, report))
+    session = Session(
+        settings, backend.models(settings, report), samples=backend.sample_questions(folder)
+    )
     post(SessionReady(session))
     return session
 
@@ -225,35 +227,6 @@ def run_answer(
             task.result()
 
     asyncio.run(until_cancelled())
-
-
-def start_log(path: Path) -> None:
-    """Send the program's own log records to a file; nothing goes to the terminal.
-
-    A folder that cannot be written costs the log, not the session.
-    """
-    from logging.handlers import RotatingFileHandler
-
-    for handler in list(log.handlers):
-        log.removeHandler(handler)
-        handler.close()
-    log.propagate = False
-    log.setLevel(logging.INFO)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handler = RotatingFileHandler(
-            path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", errors="backslashreplace"
-        )
-    except OSError:
-        log.addHandler(logging.NullHandler())
-        return
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    log.addHandler(handler)
-
-
-def log_path() -> str:
-    """The log file of this session, or an empty string."""
-    return next((h.baseFilename for h in log.handlers if isinstance(h, logging.FileHandler)), "")
 
 
 def explain_chunk(

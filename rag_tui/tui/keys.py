@@ -58,12 +58,13 @@ def _key(
 
 
 KEYS: tuple[Key, ...] = (
-    _key("app", "search", "1", "show_mode('search')", "Search", "The four ranked lists", True),
-    _key("app", "chunks", "2", "show_mode('chunks')", "Chunks", "What the index holds", True),
+    _key("app", "search", "1", "show_mode('search')", "Search", "The four ranked lists"),
+    _key("app", "chunks", "2", "show_mode('chunks')", "Chunks", "What the index holds"),
     _key("app", "reindex", "ctrl+r", "reindex", "Refresh index", "Index what has changed"),
     _key("app", "rebuild", "ctrl+shift+r,f9", "rebuild", "Rebuild index", "Index from scratch"),
     _key("app", "help", "question_mark,f1", "help", "Help", "All keys of this screen", True),
-    _key("app", "quit", "q", "quit", "Quit", "Leave the program"),
+    _key("app", "leave", "q", "leave", "Leave", "Pressed twice: leave the program"),
+    _key("app", "quit", "ctrl+q", "quit", "Quit", "Leave the program at once"),
     _key("search", "query", "slash", "focus_query", "Query", "Type a question", True),
     _key("search", "explain", "e", "tab('explain')", "Explain", "Why this chunk, here", True),
     _key("search", "prompt", "p", "tab('prompt')", "Prompt", "The exact request text", True),
@@ -75,7 +76,10 @@ KEYS: tuple[Key, ...] = (
     _key("search", "browse", "b", "browse", "Browse", "Show this chunk among all chunks"),
     _key("search", "previous_list", "left_square_bracket", "list(-1)", "List ←", "List before"),
     _key("search", "next_list", "right_square_bracket", "list(1)", "List →", "Next list"),
-    _key("search", "cancel", "escape", "cancel", "Cancel", "Leave the input, cancel running work"),
+    _key(
+        "search", "cancel", "escape", "cancel", "Back", "Leave the input, stop running work", True
+    ),
+    _key("query", "ask", "enter", "submit", "Ask", "Search for this question", True),
     _key("query", "older", "up", "history(-1)", "Older", "An earlier question", True),
     _key("query", "newer", "down", "history(1)", "Newer", "A later question"),
     _key("list", "up", "up,k", "move(-1)", "Row up", "Select the row above"),

@@ -53,6 +53,19 @@ class Results:
         return tuple(self.index.chunks[hit.position] for hit in hits)
 
 
+def model_of(method: Method, results: Results) -> str:
+    """The model that really made a list's scores; empty where there is none."""
+    if method == "vector":
+        return results.index.manifest.embedder_name
+    ranking = results.rankings.get(method)
+    return str(ranking.params.get("model", "")) if ranking is not None else ""
+
+
+def short_model_name(name: str) -> str:
+    """A model's name without its organisation or folder."""
+    return name.rstrip("/").rsplit("/", maxsplit=1)[-1]
+
+
 def result_rows(method: Method, results: Results) -> tuple[ResultRow, ...]:
     """The first ``top_k`` rows of one list, ready to be drawn."""
     ranking = results.rankings.get(method)
@@ -64,17 +77,27 @@ def result_rows(method: Method, results: Results) -> tuple[ResultRow, ...]:
     low = min(0.0, *scores) if scores else 0.0
     span = (max(scores) - low) if scores else 0.0
     badges = _badges(method, results)
+    chunks = [results.index.chunks[hit.position] for hit in hits]
+    labels = [chunk.label for chunk in chunks]
     return tuple(
         ResultRow(
             chunk_id=hit.chunk_id,
             rank=hit.rank,
             score=fmt.score(hit.score, ranking.score_kind),
             fraction=(hit.score - low) / span if span > 0 else 0.0,
-            label=fmt.one_line(results.index.chunks[hit.position].label),
+            label=fmt.one_line(_label(chunk, is_shared=labels.count(chunk.label) > 1)),
             badge=badges.get(hit.chunk_id, ""),
+            place=fmt.display(chunk.location),
         )
-        for hit in hits
+        for hit, chunk in zip(hits, chunks, strict=True)
     )
+
+
+def _label(chunk: Chunk, *, is_shared: bool) -> str:
+    """What a row is called; with the heading above behind it where rows share a name."""
+    if is_shared and len(chunk.heading_path) > 1:
+        return f"{chunk.label} · {chunk.heading_path[-2]}"
+    return chunk.label
 
 
 def standing(method: Method, results: Results, chunk_id: str | None) -> str:

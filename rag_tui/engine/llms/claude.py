@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ BASE_URL_VARIABLE = "ANTHROPIC_BASE_URL"
 _PLACEHOLDER_KEY = "no-key-set"
 _KEY_FIX = "Set ANTHROPIC_API_KEY to a valid key, or choose the extractive answerer."
 _ADDRESS_FIX = f"Check answer.base_url and {BASE_URL_VARIABLE}, and the network."
+
+
+SHORTEST_KEY = 8
+"""Characters that a key has at least."""
 
 
 class ClaudeAnswerer:
@@ -63,13 +68,15 @@ class ClaudeAnswerer:
         reply = _Reply()
         client = self._client()
         try:
-            events = await client.messages.create(
-                model=self._settings.model,
-                max_tokens=self._settings.max_tokens,
-                system=prompt.system,
-                messages=[{"role": "user", "content": prompt.user}],
-                stream=True,
-            )
+            # The SDK's own waits between tries are not part of its timeout.
+            async with asyncio.timeout(self._settings.timeout_s):
+                events = await client.messages.create(
+                    model=self._settings.model,
+                    max_tokens=self._settings.max_tokens,
+                    system=prompt.system,
+                    messages=[{"role": "user", "content": prompt.user}],
+                    stream=True,
+                )
             try:
                 async for event in events:
                     reply.is_open = True
@@ -88,8 +95,15 @@ class ClaudeAnswerer:
             final = self._failed(
                 reply, f"The connection to {self._host} failed{cause}.", _ADDRESS_FIX
             )
-        except ValueError as error:
-            # A malformed address, or a line of the stream that is not JSON.
+        except TimeoutError:
+            final = self._failed(
+                reply,
+                f"{self._host} gave no answer within {self._settings.timeout_s:g} s.",
+                "Ask again later, or raise answer.timeout_s.",
+            )
+        except (ValueError, AttributeError, TypeError) as error:
+            # A malformed address, a line of the stream that is not JSON, or an event without
+            # the parts it must have.
             final = self._failed(
                 reply, f"No usable reply from {self._host}: {error}.", _ADDRESS_FIX
             )
@@ -169,7 +183,9 @@ class ClaudeAnswerer:
     def _answer(self, reply: _Reply, state: AnswerState, detail: str) -> Answer:
         for value in self._keys.values():
             # Servers echo what they were sent; a key must not reach the screen or a saved file.
-            detail = detail.replace(value, "***")
+            # Anything this short is no key, and may be a word of the message itself.
+            if len(value) >= SHORTEST_KEY:
+                detail = detail.replace(value, "***")
         return Answer(
             text=reply.text,
             state=state,

@@ -8,11 +8,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rag_tui.engine.citations import find_citations
 from rag_tui.engine.errors import ModelError
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.llms.sentences import split_sentences
-from rag_tui.engine.types import NOT_FOUND, Answer, Prompt, Source
+from rag_tui.engine.types import NOT_FOUND, Answer, Citation, Prompt, Source
 
 if TYPE_CHECKING:
     from rag_tui.engine.loading import Models
@@ -49,6 +48,8 @@ class ExtractiveAnswerer:
     """
 
     name = "extractive"
+    cites_by_construction = True
+    """Its final answer carries its citations; they are not searched for in the text."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -56,8 +57,8 @@ class ExtractiveAnswerer:
     async def stream(self, prompt: Prompt) -> AsyncIterator[str | Answer]:
         """One piece a sentence, then the `Answer`. Closing or cancelling stops the scoring.
 
-        A sentence is quoted word for word; line breaks become spaces, and brackets of the source
-        that look like a citation get a backslash (Markdown's escape), so that they are none.
+        A sentence is quoted word for word, only line breaks become spaces. Where the numbers are
+        is known without looking for them, so brackets inside a quote are never citations.
         """
         cancel = CancelToken()
         try:
@@ -69,11 +70,15 @@ class ExtractiveAnswerer:
             yield Answer(NOT_FOUND, "not found", self.name, detail=found.detail)
             return
         # A paragraph each: an unpaired backtick in one quote cannot swallow the next's number.
-        quotes = [f"{_without_markers(quote.text)} [{quote.number}]" for quote in found.quotes]
-        pieces = [quotes[0], *(f"\n\n{quote}" for quote in quotes[1:])]
-        for piece in pieces:
+        text = ""
+        citations: list[Citation] = []
+        for quote in found.quotes:
+            marker = f"[{quote.number}]"
+            piece = f"{quote.text} {marker}" if not text else f"\n\n{quote.text} {marker}"
+            text += piece
+            citations.append(Citation(len(text) - len(marker), len(text), (quote.number,)))
             yield piece
-        yield Answer("".join(pieces), "complete", self.name, detail=found.detail)
+        yield Answer(text, "complete", self.name, citations=tuple(citations), detail=found.detail)
 
     def _find(self, prompt: Prompt, cancel: CancelToken) -> _Found:
         if not prompt.sources:
@@ -106,10 +111,10 @@ class ExtractiveAnswerer:
             return ""
         cosine = self._cosine(prompt, best)
         if cosine is None:
-            needed = f"Best logit {logit:.1f} (needs {LONE_LOGIT:g})."
+            needed = f"Best logit of a sentence or section {logit:.1f} (needs {LONE_LOGIT:g})."
             return "" if logit >= LONE_LOGIT else needed
         needed = (
-            f"Best logit {logit:.1f} (needs {CLEAR_LOGIT:g}), "
+            f"Best logit of a sentence or section {logit:.1f} (needs {CLEAR_LOGIT:g}), "
             f"best cosine {cosine:.2f} (or {CLOSE_COSINE:.2f})."
         )
         return "" if cosine >= CLOSE_COSINE else needed
@@ -181,15 +186,6 @@ def _best(candidates: Sequence[_Candidate], *, margin: float) -> tuple[_Quote, .
     unique = list({c.text: c for c in reversed(close)}.values())[::-1][:MAX_SENTENCES]
     unique.sort(key=lambda c: (c.source.number, c.ordinal))
     return tuple(_Quote(c.source.number, c.text) for c in unique)
-
-
-def _without_markers(sentence: str) -> str:
-    pieces = []
-    at = 0
-    for citation in find_citations(sentence, 0):
-        pieces.append(f"{sentence[at : citation.start]}\\")
-        at = citation.start
-    return "".join(pieces) + sentence[at:]
 
 
 _WORD = re.compile(r"[^\W_]+")

@@ -13,8 +13,8 @@ _SHOWN = 60
 def logit_kind(note: str = "") -> ScoreKind:
     """The score kind of cross-encoders: the raw output, before any sigmoid."""
     meaning = (
-        "higher is better; not a probability; sigmoid = 1 / (1 + e^-logit), which is 1.000 "
-        "for every good passage and hides their order"
+        "higher is better; not a probability; sigmoid = 1 / (1 + e^-logit), which "
+        "rounds to 1.000 from about 8 up and hides the order there"
     )
     return ScoreKind("logit", "unbounded", f"{meaning}; {note}" if note else meaning)
 

@@ -105,7 +105,7 @@ def key_groups(
 ) -> dict[str, list[Row]]:
     """The keys of a screen by where they act, each action once with all its keys.
 
-    Order: the focused pane and what is around it, from the inside; the other panes of the screen;
+    Order: the screen; the focused pane and what is around it, from the inside; the other panes of
     the screen; the app. Titles are the nodes' ``BINDING_GROUP_TITLE``, else their class names.
 
     Args:
@@ -119,19 +119,23 @@ def key_groups(
             active.setdefault(found.node, []).append(_with_key(found.binding, key))
     groups: dict[str, list[Row]] = {}
     outer = (screen, app)
-    for node, bindings in active.items():
-        if node not in outer:
-            groups.setdefault(_title(node), []).extend(_rows(app, bindings))
-    for node, bindings in _unfocused(screen, keymap):
-        if rows := _rows(app, bindings):
-            groups.setdefault(_title(node), rows)
-    for node in outer:
+
+    def add(node: DOMNode) -> None:
         bindings = active.get(node, [])
         actions = {binding.action for binding in bindings}
         # What can do nothing at this moment is not active, but has its key all the same.
         idle = [b for b in _declared(node, keymap) if b.action not in actions]
         if rows := _rows(app, [*bindings, *idle]):
             groups.setdefault(_title(node), []).extend(rows)
+
+    add(screen)
+    for node, bindings in active.items():
+        if node not in outer:
+            groups.setdefault(_title(node), []).extend(_rows(app, bindings))
+    for node, bindings in _unfocused(screen, keymap):
+        if rows := _rows(app, bindings):
+            groups.setdefault(_title(node), rows)
+    add(app)
     return groups
 
 

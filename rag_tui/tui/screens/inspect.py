@@ -184,7 +184,7 @@ class InspectScreen(Screen[None]):
     def action_answer(self) -> None:
         """Answer the question from the first chunks; waits for a search that is running."""
         self.tabs.active = "answer"
-        if self.results is None:
+        if self.results is None or not (self.is_searching or self.results.rankings):
             self.answer_view.clear(NO_RESULTS)
             return
         self.stop_answer()
@@ -249,15 +249,14 @@ class InspectScreen(Screen[None]):
     # -- copying and opening -----------------------------------------------------------------
 
     def action_copy(self) -> None:
-        """Copy what is looked at: in the lower half the open tab's text, else the chunk."""
+        """Copy what the open tab shows: chunk, explanation, prompt or answer."""
         what, text = "chunk", self.chunk.text if self.chunk is not None else ""
-        if self.focused is not None and self.tabs in self.focused.ancestors:
-            if self.tabs.active == "prompt" and self.prompt_preview.facts is not None:
-                what, text = "prompt", self.prompt_preview.facts.text
-            elif self.tabs.active == "answer" and self.answer_view.answer is not None:
-                what, text = "answer", self.answer_view.answer.text
-            elif self.tabs.active == "explain":
-                what, text = "explanation", self.explain_panel.text
+        if self.tabs.active == "prompt" and self.prompt_preview.facts is not None:
+            what, text = "prompt", self.prompt_preview.facts.text
+        elif self.tabs.active == "answer" and self.answer_view.answer is not None:
+            what, text = "answer", self.answer_view.answer.text
+        elif self.tabs.active == "explain":
+            what, text = "explanation", self.explain_panel.text
         if not text:
             self.workbench.warn("There is nothing to copy: no chunk is selected.")
             return

@@ -38,6 +38,10 @@ FEW_ROWS = 8
 """More rows than these get more of the screen."""
 
 
+READ_TABS = frozenset({"prompt", "answer"})
+"""Tabs that do not change from row to row: showing them goes there, so that keys scroll them."""
+
+
 class SearchScreen(InspectScreen):
     """Four ranked lists for one question, and everything about the selected chunk.
 
@@ -48,7 +52,14 @@ class SearchScreen(InspectScreen):
     CSS_PATH = Path(__file__).with_name("search.tcss")
     BINDINGS = bindings("search")
     BINDING_GROUP_TITLE = "Search"
-    AUTO_FOCUS = "#query"
+    HELP = """\
+Four methods rank the same chunks for one question; the chunk you select is marked in all lists.
+
+●         the selected chunk; below each list, where it stands there
+v3 b1     ranks in the vector and BM25 lists that the hybrid row was made of; – not in that list
+▲4 ▼1 ═   how far the reranker moved a row of the hybrid list: up, down, not at all
+bars      compare rows of one list only; scores of different lists are never comparable"""
+    AUTO_FOCUS = ""  # only the first focus is the query's: later ones are where the user was
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (96, "-medium"), (WIDE, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-short"), (34, "-tall")]  # noqa: RUF012
 
@@ -90,8 +101,14 @@ class SearchScreen(InspectScreen):
         if app.session is not None:
             self.take_session(app.session)
         self.question = self.query_bar.question = app.question.strip()
+        self.query_bar.focus_input()
         self.watch(app, "status", self._take_status)
         self.watch(app, "index", self._take_index)
+
+    def on_screen_resume(self) -> None:
+        """Whoever had the focus may be hidden at this size: the lists are never far wrong."""
+        if self.focused is None and self.results is not None:
+            self._focus_list()
 
     async def complete(self) -> None:
         """Also knobs, progress and footer can wait until the first frame is there."""
@@ -117,6 +134,7 @@ class SearchScreen(InspectScreen):
 
     def take_session(self, session: Session) -> None:
         """Settings are there: the knobs stand where they say."""
+        self.query_bar.offer(session.samples)
         self.knobs = session.settings.request("")
         self.knobs_panel.set_request(self.knobs, are_defaults=True)
         self.query_bar.searches_as_you_type = session.settings.ui.search_as_you_type
@@ -132,6 +150,8 @@ class SearchScreen(InspectScreen):
     def _take_index(self, index: Index | None) -> None:
         if index is not None and self.question:
             self.search(self.question)
+        elif index is not None and self.results is None:
+            self._show_idle(self.workbench.status)
 
     def _show_idle(self, status: CorpusStatus) -> None:
         index = self.workbench.index
@@ -144,7 +164,11 @@ class SearchScreen(InspectScreen):
                 wait = f"Your question is asked as soon as {status.folder} is open."
                 result_list.show_message(f"opening {status.folder}…", wait if self.question else "")
             else:
-                result_list.show_message("Type a question and press enter.")
+                ready = "Keyword search is ready. " if index.vectors is None else ""
+                result_list.show_message(
+                    f"{ready}Type a question and press enter.",
+                    "↑ brings sample questions." if self.query_bar.has_samples else "",
+                )
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -175,6 +199,7 @@ class SearchScreen(InspectScreen):
         if before is None or (before.query, before.where) != (query, where):
             self._follows_top = True
             self.forget_answer()
+            self.prompt_preview.clear("The prompt is made when the lists are there.")
         self.set_class(request.top_k > FEW_ROWS, "-many")
         self.generation += 1
         self.results = Results(request, index, self.generation)
@@ -239,6 +264,8 @@ class SearchScreen(InspectScreen):
         self._end_search(event.error.message, event.error.hint, is_error=True)
         self.query_bar.say("✗ no search")
         self.stop_answer()
+        self.prompt_preview.clear(f"✗ {event.error.message}")
+        self.chunk_view.clear("No chunk is selected.")
 
     def _end_search(self, message: str, hint: str, *, is_error: bool = False) -> None:
         """Lists that did not come say why; rows of an older search must not stay in them."""
@@ -259,6 +286,7 @@ class SearchScreen(InspectScreen):
             self.results = replace(self.results, generation=self.generation)
         self._end_search("cancelled", "Press enter in the question to search again.")
         self.query_bar.say("cancelled")
+        self.prompt_preview.clear("The search was cancelled.")
         return True
 
     def _fill(self, method: Method) -> None:
@@ -268,14 +296,18 @@ class SearchScreen(InspectScreen):
         if results is None:
             return
         error = results.errors.get(method)
-        if error is not None:
+        if method == "vector" and results.index.vectors is None and self.workbench.status.is_busy:
+            self.lists[method].show_message(
+                "The vectors are being made.", "This list fills in when they are there."
+            )
+        elif error is not None:
             self.lists[method].show_message(error.message, error.hint, is_error=True)
         elif (ranking := results.rankings.get(method)) is not None:
             self.lists[method].show_rows(result_rows(method, results), ranking.note)
 
     def _describe_lists(self) -> None:
         """Score name, time, and where the selected chunk stands, on each list's border."""
-        from rag_tui.tui.results import standing
+        from rag_tui.tui.results import model_of, short_model_name, standing
 
         for method, result_list in self.lists.items():
             ranking = self.results.rankings.get(method) if self.results else None
@@ -287,10 +319,14 @@ class SearchScreen(InspectScreen):
             where = standing(method, self.results, self.selected)
             took = fmt.duration(ranking.elapsed_s)
             title = TITLES[method]
+            named = kind.name if kind.name.startswith(title) else f"{title} {kind.name}"
+            model = model_of(method, self.results)
             result_list.describe(
-                kind.name if kind.name.startswith(title) else f"{title} {kind.name}",
+                f"{named} · {short_model_name(model)}" if model else named,
                 f"{where} · {took}" if where else took,
-                f"{kind.name}: {kind.range}\n{kind.note}".strip(),
+                "\n".join(
+                    part for part in (f"{kind.name}: {kind.range}", kind.note, model) if part
+                ),
             )
 
     # -- selecting ---------------------------------------------------------------------------
@@ -353,10 +389,18 @@ class SearchScreen(InspectScreen):
 
     def action_tab(self, name: str) -> None:
         """Show a tab; where only one half fits, that half."""
-        if self.has_class("-narrow"):
+        if self.has_class("-narrow") and self.has_class("-tuning"):
             self.remove_class("-tuning")
+            self._focus_list()  # the knob that had the focus is hidden now
         self.add_class("-reading")
         super().action_tab(name)
+        if name in READ_TABS:
+            self.call_after_refresh(self.tabs.focus_pane)
+
+    def action_answer(self) -> None:
+        """Show the answer, made anew."""
+        self.action_tab("answer")
+        super().action_answer()
 
     def action_tune(self) -> None:
         """Show or hide the knobs."""
@@ -373,6 +417,9 @@ class SearchScreen(InspectScreen):
         if self.knobs_panel.stop_editing():
             return
         if self.query_bar.is_typing:
+            if self.results is not None:
+                # the lists below must belong to the question above them
+                self.query_bar.put_back(self.question)
             self._focus_list()
         elif self.stop_answer() or self._cancel_search() or self.workbench.cancel_index():
             return

@@ -33,8 +33,15 @@ class TooSmallScreen(ModalScreen[None]):
     DEFAULT_CSS = "TooSmallScreen { background: $background; }"
 
     def __init__(self, width: int, height: int) -> None:
-        super().__init__()
+        super().__init__(classes="-too-small")
+        self._least = (width, height)
         self._needed = f"terminal too small: {width}x{height} needed"
+
+    def on_screen_resume(self) -> None:
+        """Something lay above the notice; the terminal may have grown meanwhile."""
+        width, height = self._least
+        if self.app.size.width >= width and self.app.size.height >= height:
+            self.dismiss()
 
     def compose(self) -> ComposeResult:
         """The notice."""

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.style import Style
 from textual.widgets import Static
 
+from rag_tui.engine.citations import unknown_of
 from rag_tui.engine.types import Answer, Citation, Prompt
 from rag_tui.tui import format as fmt
 from rag_tui.tui.widgets.virtual_list import Cell, VirtualList
@@ -34,7 +35,7 @@ class SourceList(VirtualList):
         """Show a prompt's sources and how often each is cited."""
         counts: dict[int, int] = {}
         for citation in citations:
-            for number in citation.numbers:
+            for number in set(citation.numbers) - set(citation.unknown):
                 counts[number] = counts.get(number, 0) + 1
         self.prompt, self._counts = prompt, counts
         n_rows = len(prompt.sources) if prompt else 0
@@ -123,7 +124,8 @@ class AnswerView(Vertical):
             self._append(answer.text[len(drawn) :])
         else:
             self._redraw(answer.text.split("\n"))
-        self._state.update(fmt.content(state_line(answer), newlines=True))
+        n_sources = len(self.sources.prompt.sources) if self.sources.prompt else 0
+        self._state.update(fmt.content(state_line(answer, n_sources), newlines=True))
         if answer.state != "streaming":
             self._link(answer)
             self.sources.show(self.sources.prompt, answer.citations)
@@ -211,7 +213,7 @@ def _link_style(number: int) -> Style:
     )
 
 
-def state_line(answer: Answer) -> str:
+def state_line(answer: Answer, n_sources: int) -> str:
     """Who answered, how it ended, what it cost, and what is wrong with it."""
     mark = "" if answer.state in GOOD_STATES else "✗ "
     parts = [f"{mark}{answer.state}", f"by {answer.answerer}"]
@@ -219,8 +221,10 @@ def state_line(answer: Answer) -> str:
         parts.append(fmt.duration(answer.elapsed_s))
     if answer.input_tokens is not None and answer.output_tokens is not None:
         parts.append(f"{answer.input_tokens:,} tokens in, {answer.output_tokens:,} out")
-    if answer.unknown:
-        numbers = ", ".join(f"[{n}]" for n in answer.unknown)
+    if unknown := unknown_of(answer, n_sources):
+        numbers = ", ".join(f"[{label}]" for label in unknown)
         parts.append(f"✗ cites {numbers}, which no source has")
+    if answer.state == "complete" and not answer.citations:
+        parts.append("✗ cites no source")
     text = " · ".join(parts)
     return f"{text}\n{answer.detail}" if answer.detail else text

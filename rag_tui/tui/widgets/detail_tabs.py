@@ -85,6 +85,16 @@ class DetailTabs(Vertical):
         self._show(self.active)
         await self.mount_all(panes.values())
 
+    def focus_pane(self) -> None:
+        """Give the focus to the first widget of the shown pane that takes it."""
+        pane = self._panes.get(self.active)
+        if pane is None:
+            return
+        for widget in pane.walk_children(with_self=True):
+            if isinstance(widget, Widget) and widget.focusable:
+                widget.focus()
+                return
+
     def watch_active(self, active: str) -> None:
         """Show the pane and tell the screen."""
         self._show(active)

@@ -89,8 +89,9 @@ def _vector(part: VectorExplanation) -> Iterator[str]:
 
 def _bm25(part: BM25Explanation) -> Iterator[str]:
     params = part.params
+    score = f"score {part.score:.4f}" if part.terms else "– no word of the question"
     yield (
-        f"score {part.score:.4f} · {fmt.count(part.chunk_length, 'word')} "
+        f"{score} · {fmt.count(part.chunk_length, 'word')} "
         f"(mean {part.mean_length:.1f}) · {params.variant}, k1 {params.k1:g}, b {params.b:g}"
     )
     if part.terms:

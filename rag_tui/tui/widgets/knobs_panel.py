@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -67,6 +68,8 @@ class Knob:
             value = float(text)
         except ValueError:
             raise UsageError(f"{self.name} must be a number (got {text!r})") from None
+        if not math.isfinite(value):
+            raise UsageError(f"{self.name} must be a finite number (got {text})")
         if self.is_whole and value != int(value):
             raise UsageError(f"{self.name} must be a whole number (got {text})")
         if not self.least <= value <= self.most:
@@ -223,6 +226,7 @@ class KnobsPanel(Vertical):
             select_on_focus=True,
             tooltip=event.knob.note,
         )
+        self.border_title = f"{event.knob.name}: type, then enter"
         await self.mount(value)
         value.focus()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
 from textual import events
 from textual.app import ComposeResult
@@ -11,10 +11,10 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
+from rag_tui.display import without_hidden
 from rag_tui.tui import format as fmt
 from rag_tui.tui.keys import bindings
 
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and halves of characters that no terminal can be sent."""
 
 PAUSE_S = 0.25
@@ -38,6 +38,12 @@ class QueryInput(Input):
         self._history = [old for old in self._history if old != question] + [question]
         self._place = len(self._history)
 
+    def offer(self, questions: Sequence[str]) -> None:
+        """Put sample questions before what has been asked, the first one nearest."""
+        asked = [old for old in self._history if old not in questions]
+        self._history = [*reversed(questions), *asked]
+        self._place = len(self._history)
+
     def action_history(self, step: int) -> None:
         """Show an earlier or a later question; what was being typed is kept."""
         if self._place == len(self._history):
@@ -49,7 +55,7 @@ class QueryInput(Input):
 
     def validate_value(self, value: str) -> str:
         """An input draws its text as it is, so nothing that steers a terminal may get in."""
-        return _UNSEEN.sub(" ", value)
+        return without_hidden(value)
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """Whether a key is text; Textual does not find the character of ``slash``."""
@@ -90,6 +96,7 @@ class QueryBar(Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self.searches_as_you_type = False
+        self.has_samples = False
         self._input = QueryInput()
         self._info = Static("", id="query-info", markup=False)
         self._pause: Timer | None = None
@@ -124,6 +131,17 @@ class QueryBar(Horizontal):
     @question.setter
     def question(self, question: str) -> None:
         self._input.value = question
+
+    def put_back(self, question: str) -> None:
+        """Show the question that was asked; another one that was being typed is remembered."""
+        if self.question and self.question != question:
+            self._input.remember(self.question)
+        self._input.value = question
+
+    def offer(self, questions: Sequence[str]) -> None:
+        """Sample questions for the history."""
+        self._input.offer(questions)
+        self.has_samples = bool(questions)
 
     @property
     def is_typing(self) -> bool:

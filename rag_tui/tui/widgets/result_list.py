@@ -36,6 +36,12 @@ TITLES: dict[Method, str] = {
 METHODS = tuple(TITLES)
 """As in the engine's types, which the first frame does without."""
 
+SHORT_BADGE = 3
+"""Cells of a badge that always has room behind the label."""
+
+PLACE_WIDTH = 12
+"""Cells that a file and its lines need at least to say anything."""
+
 BAR_WIDTHS = ((44, 6), (30, 4), (0, 0))
 """From this content width on, the bar has so many cells."""
 
@@ -52,6 +58,8 @@ class ResultRow:
     label: str
     badge: str = ""
     """Where the row comes from: ``v3 b1`` or ``▲4``."""
+    place: str = ""
+    """File and lines; a second line where there is room, else behind the label."""
 
 
 class ResultList(ScrollView, can_focus=True):
@@ -151,10 +159,12 @@ class ResultList(ScrollView, can_focus=True):
         line = y + self.scroll_offset.y
         if width <= 0:
             return Strip.blank(0, base)
-        if line < len(self.rows):
-            segments = self._row_segments(self.rows[line], width, base)
-        elif line - len(self.rows) < len(self._lines):
-            text, is_error = self._lines[line - len(self.rows)]
+        row, part = divmod(line, self._row_height)
+        if row < len(self.rows):
+            draw = self._place_segments if part else self._row_segments
+            segments = draw(self.rows[row], width, base)
+        elif line - self._rows_end < len(self._lines):
+            text, is_error = self._lines[line - self._rows_end]
             style = self.get_component_rich_style(
                 "result-list--error" if is_error else "result-list--dim"
             )
@@ -173,19 +183,54 @@ class ResultList(ScrollView, can_focus=True):
         bar_style = style if is_plain else style + self._colour("result-list--bar")
         badge_style = style if is_plain else style + self._colour("result-list--badge")
         score_width = max(len(other.score) for other in self.rows)
-        badge_width = max(len(other.badge) for other in self.rows)
+        badge_width = 0 if self._has_low_badges else self._badge_width
         bar_width = next(cells for least, cells in BAR_WIDTHS if width >= least)
         mark = "●" if row.chunk_id == self.selected else " "
         head = f"{row.rank:>2} {mark}{row.score:>{score_width}} "
         bar = fmt.bar(row.fraction, bar_width) + " " if bar_width else ""
         tail = f" {row.badge:<{badge_width}}" if badge_width else ""
         rest = max(0, width - cell_len(head) - cell_len(bar) - cell_len(tail))
+        place = ""
+        if self._row_height == 1 and (room := rest - cell_len(row.label) - 2) >= PLACE_WIDTH:
+            place = "  " + fmt.clip(row.place, room, keep_end=True)
         return [
             Segment(head, style),
             Segment(bar, bar_style),
-            Segment(fmt.fit(row.label, rest), style),
+            Segment(fmt.fit(row.label, rest - cell_len(place)), style),
+            Segment(place, badge_style),
             Segment(tail, badge_style),
         ]
+
+    def _place_segments(self, row: ResultRow, width: int, base: Style) -> list[Segment]:
+        """The second line of a row: where its chunk stands in the files."""
+        style = base + self._colour("result-list--badge")
+        if row.chunk_id == self.selected:
+            style = base + self.get_component_rich_style("result-list--selected")
+        elif self.is_stale:
+            style = base + self.get_component_rich_style("result-list--dim")
+        badge = f"{row.badge:<{self._badge_width}}  " if self._has_low_badges else ""
+        head = fmt.fit(" " * 5 + badge, min(5 + cell_len(badge), width))
+        text = head + fmt.fit(row.place, width - cell_len(head), keep_end=True)
+        return [Segment(text, style)]
+
+    @property
+    def _row_height(self) -> int:
+        """Lines of a row: two when all rows and the text below them have room for that."""
+        needed = 2 * len(self.rows) + len(self._lines)
+        return 2 if self.rows and needed <= self.size.height else 1
+
+    @property
+    def _badge_width(self) -> int:
+        return max((len(row.badge) for row in self.rows), default=0)
+
+    @property
+    def _has_low_badges(self) -> bool:
+        """Whether long badges stand on the second line, where they cost the label nothing."""
+        return self._row_height == 2 and self._badge_width > SHORT_BADGE
+
+    @property
+    def _rows_end(self) -> int:
+        return self._row_height * len(self.rows)
 
     def _colour(self, component: str) -> Style:
         """A component's text colour alone, so that the row's background stays."""
@@ -203,7 +248,7 @@ class ResultList(ScrollView, can_focus=True):
         offset = event.get_content_offset(self)
         if offset is None:
             return
-        line = offset.y + self.scroll_offset.y
+        line = (offset.y + self.scroll_offset.y) // self._row_height
         if 0 <= line < len(self.rows):
             self._choose(line)
             if event.chain == 2:
@@ -254,7 +299,8 @@ class ResultList(ScrollView, can_focus=True):
     def _keep_in_view(self) -> None:
         line = self._selected_line()
         if line is not None and self.size.height > 0:
-            self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True)
+            height = self._row_height
+            self.scroll_to_region(Region(0, line * height, 1, height), animate=False, force=True)
 
     def _say(self, message: str, hint: str, *, is_error: bool) -> None:
         self._message, self._hint, self._is_error = message, hint, is_error
@@ -269,5 +315,5 @@ class ResultList(ScrollView, can_focus=True):
             for i, text in enumerate(shown)
             for line in Text(fmt.display(text, newlines=True)).wrap(self.app.console, width)
         ]
-        self.virtual_size = Size(self.size.width, len(self.rows) + len(self._lines))
+        self.virtual_size = Size(self.size.width, self._rows_end + len(self._lines))
         self.refresh()
