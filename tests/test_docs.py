@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -103,9 +104,34 @@ def test_no_machine_path_or_registry_host_is_in_the_project() -> None:
     tracked = subprocess.run(
         ["git", "ls-files"], capture_output=True, text=True, check=True, cwd=ROOT
     ).stdout.split()
-    words = ("/work" + "/", "/root" + "/", "pypi" + "-more", "file:///opt")
+    words = ("/work" + "/", "/root" + "/", "pypi" + "-more", "file:///" + "opt")
     for name in tracked:
         path = ROOT / name
         if path.is_file() and path.suffix not in {".png"}:
             text = path.read_text(encoding="utf-8", errors="replace")
             assert not [word for word in words if word in text], name
+
+
+def test_the_example_settings_of_the_readme_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tomllib
+
+    from rag_tui.config import load_settings
+    from rag_tui.tui.keys import checked_keymap
+
+    examples = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    assert examples
+    for example in examples:
+        config = tmp_path / "config.toml"
+        config.write_text(example)
+        monkeypatch.setenv("RAG_TUI_CONFIG", str(config))
+        settings = load_settings(tmp_path)
+        _, problems = checked_keymap(settings.ui.keys)
+        assert problems == (), tomllib.loads(example)
+
+
+def test_no_placeholder_is_left_in_the_documents() -> None:
+    for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert not re.findall(r"\b(?:TODO|FIXME|XXX|[A-Z]+_TABLE|COLD_START)\b", text), name
