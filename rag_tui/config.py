@@ -15,6 +15,7 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rag_tui.engine.chunkers.base import ChunkingSettings, SizeUnit, Strategy
+from rag_tui.engine.corpus_facts import Prices
 from rag_tui.engine.documents.settings import MAX_BYTES, LoadSettings
 from rag_tui.engine.errors import UsageError
 from rag_tui.engine.settings import (
@@ -164,6 +165,23 @@ class AnswerSection(_Section):
     """Chunks put into the prompt; independent of top_k."""
 
 
+class PricesSection(_Section):
+    """``[prices]``: what tokens cost, for estimates. The defaults are examples."""
+
+    input: float = Field(default=5.0, ge=0, allow_inf_nan=False)
+    """Per million tokens read without a cache."""
+    cache_write: float = Field(default=6.25, ge=0, allow_inf_nan=False)
+    """Per million tokens read and put into the prompt cache."""
+    cache_read: float = Field(default=0.5, ge=0, allow_inf_nan=False)
+    """Per million tokens taken from the prompt cache."""
+    output: float = Field(default=25.0, ge=0, allow_inf_nan=False)
+    """Per million tokens written."""
+    currency: str = "USD"
+    """Shown behind amounts."""
+    context_window: int = Field(default=200_000, ge=1)
+    """Tokens that the answering model reads at once."""
+
+
 class UiSection(_Section):
     """``[ui]``: the app."""
 
@@ -184,6 +202,7 @@ class Settings(_Section):
     search: SearchSection = Field(default_factory=SearchSection)
     bm25: BM25Section = Field(default_factory=BM25Section)
     answer: AnswerSection = Field(default_factory=AnswerSection)
+    prices: PricesSection = Field(default_factory=PricesSection)
     ui: UiSection = Field(default_factory=UiSection)
 
     @property
@@ -196,6 +215,11 @@ class Settings(_Section):
             models=ModelSettings(**self.models.model_dump()),
             answer=AnswerSettings(**self.answer.model_dump()),
         )
+
+    @property
+    def token_prices(self) -> Prices:
+        """What tokens cost."""
+        return Prices(**self.prices.model_dump(exclude={"context_window"}))
 
     def request(self, query: str) -> SearchRequest:
         """A search with these settings."""

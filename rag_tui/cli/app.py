@@ -114,6 +114,14 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         sys.stderr.write(f"error: {_shown(error.strerror or str(error))}\n")
         return EXIT_FAILED
+    except Exception as error:
+        from rag_tui.logfile import log, log_path
+
+        log.exception("unexpected")
+        sys.stderr.write(f"error: unexpected {type(error).__name__}: {_shown(str(error))}\n")
+        if log_path():
+            sys.stderr.write(f"This is a fault of rag-tui; the traceback is in {log_path()}.\n")
+        return EXIT_FAILED
     return result if isinstance(result, int) else 0
 
 
@@ -240,8 +248,8 @@ def chunks(
         typer.Option("--fail-on", help="Exit 4 if there is this kind, or any; repeatable."),
     ] = None,
     window: Annotated[
-        int, typer.Option("--window", help="Context window in tokens, for --facts.")
-    ] = 200_000,
+        int | None, typer.Option("--window", help="Context window in tokens, for --facts.")
+    ] = None,
     prices: Annotated[
         str | None,
         typer.Option("--prices", help="Per million tokens: input,cache write,cache read,output."),
@@ -312,12 +320,12 @@ def contextualise(
 ) -> int:
     """Let a model write where each chunk stands in its document; costs money, so it asks first."""
     from rag_tui.cli.contextualise import contextualise_command
-    from rag_tui.engine.contextual import Prices
+    from rag_tui.engine.contextual import ModelPrices
     from rag_tui.engine.errors import UsageError
 
     prices = None
     if input_price is not None and output_price is not None:
-        prices = Prices(input_price, output_price)
+        prices = ModelPrices(input_price, output_price)
     elif input_price is not None or output_price is not None:
         raise UsageError(
             "One of the two prices is missing.", "Give --input-price and --output-price."

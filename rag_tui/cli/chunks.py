@@ -28,7 +28,7 @@ from rag_tui.cli.output import note, write_json, write_rich, write_text
 from rag_tui.cli.session import Session, open_session
 from rag_tui.cli.tables import chunk_json, chunks_table
 from rag_tui.engine.chunkers.lint import LINT_KINDS, Finding, LintKind, lint
-from rag_tui.engine.corpus_facts import CONTEXT_WINDOW, CorpusFacts, Prices, corpus_facts
+from rag_tui.engine.corpus_facts import CorpusFacts, Prices, corpus_facts
 from rag_tui.engine.errors import UsageError
 from rag_tui.engine.filters import parse, where_mask
 from rag_tui.engine.health import HEALTH_KINDS, Health, HealthKind, health
@@ -60,7 +60,7 @@ class ChunksRequest:
     health: bool = False
     facts: bool = False
     fail_on: tuple[str, ...] = ()
-    context_window: int = CONTEXT_WINDOW
+    context_window: int | None = None
     prices: str | None = None
 
 
@@ -74,7 +74,8 @@ class _Checked:
     health_kinds: tuple[HealthKind, ...]
     fail_lint: tuple[LintKind, ...]
     fail_health: tuple[HealthKind, ...]
-    prices: Prices
+    prices: Prices | None
+    """None: those of the settings."""
 
 
 def chunks_command(
@@ -104,9 +105,10 @@ def chunks_command(
         told["health"] = health_json(state, positions, index)
         views.append(health_view(state, positions, index))
     if request.facts:
-        facts, n_sources = _facts(session, request, checked.prices), _n_sources(session)
-        told["facts"] = facts_json(facts, checked.prices)
-        views.append(facts_view(facts, checked.prices, n_sources))
+        prices = checked.prices or session.settings.token_prices
+        facts, n_sources = _facts(session, request, prices), _n_sources(session)
+        told["facts"] = facts_json(facts, prices)
+        views.append(facts_view(facts, prices, n_sources))
     if not told:
         _list(index, request, positions, findings, state, as_json=as_json)
     elif as_json:
@@ -125,7 +127,7 @@ def _facts(session: Session, request: ChunksRequest, prices: Prices) -> CorpusFa
     return corpus_facts(
         session.index,
         counter=session.models.token_counter(),
-        context_window=request.context_window,
+        context_window=request.context_window or session.settings.prices.context_window,
         prices=prices,
         n_sources=_n_sources(session),
     )
@@ -181,7 +183,7 @@ def _check(request: ChunksRequest) -> _Checked:
             "--fail-on",
             "Ask for them one after the other.",
         )
-    if request.context_window < 1:
+    if request.context_window is not None and request.context_window < 1:
         raise UsageError(
             f"--window must be at least 1 token (got {request.context_window})",
             "Give the context window of your model, e.g. 200000.",
@@ -221,9 +223,9 @@ def _kinds(flag: str, names: Sequence[str]) -> tuple[tuple[LintKind, ...], tuple
     return of_lint, of_health
 
 
-def _prices(text: str | None) -> Prices:
+def _prices(text: str | None) -> Prices | None:
     if text is None:
-        return Prices()
+        return None
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:

@@ -14,8 +14,8 @@ from rag_tui.cli.session import open_session
 from rag_tui.config import Settings, bundled_corpus, load_settings
 from rag_tui.engine.contextual import (
     ContextualSettings,
+    ModelPrices,
     Plan,
-    Prices,
     Situation,
     SituationFailure,
     Usage,
@@ -36,7 +36,12 @@ _SHOWN_FAILURES = 5
 
 
 def contextualise_command(
-    folder: Path | None, model: str | None, prices: Prices | None, *, is_agreed: bool, as_json: bool
+    folder: Path | None,
+    model: str | None,
+    prices: ModelPrices | None,
+    *,
+    is_agreed: bool,
+    as_json: bool,
 ) -> int:
     """Exit 1 when a chunk got no situation, 130 when the user does not want to pay."""
     path = (folder if folder is not None else bundled_corpus()).expanduser()
@@ -92,7 +97,7 @@ def _cut(folder: Path, settings: Settings) -> Index:
     raise BadIndexError(f"Indexing {folder} ended without an index.", "Run it again.")
 
 
-def _estimate(planned: Plan, prices: Prices | None) -> list[str]:
+def _estimate(planned: Plan, prices: ModelPrices | None) -> list[str]:
     usage = planned.usage
     lines = [
         f"{planned.n_chunks:,} chunks of {planned.n_documents:,} documents are to be placed by "
@@ -161,7 +166,7 @@ def _tell_failures(failures: list[SituationFailure]) -> None:
 
 def _as_json(
     planned: Plan,
-    prices: Prices | None,
+    prices: ModelPrices | None,
     written: list[Situation],
     failures: list[SituationFailure],
     used: Usage,

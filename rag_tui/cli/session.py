@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from rag_tui.cli.output import narrated, note
-from rag_tui.config import Settings, bundled_corpus, load_settings
+from rag_tui.config import Settings, bundled_corpus, cache_dir, load_settings
 from rag_tui.engine.errors import BadIndexError
 from rag_tui.engine.events import Progress
 from rag_tui.engine.index import Index
@@ -32,6 +34,19 @@ class Session:
         return self.ready.index
 
 
+STDIN = "-"
+"""As a folder: one Markdown document from stdin."""
+
+
+def _from_stdin() -> Path:
+    """What stdin holds, as a one-file corpus in the cache; the same text is the same corpus."""
+    raw = sys.stdin.buffer.read()
+    place = cache_dir() / "stdin" / sha256(raw).hexdigest()[:16] / "stdin.md"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(raw)
+    return place
+
+
 def open_session(
     folder: Path | None,
     overrides: Mapping[str, object],
@@ -41,6 +56,8 @@ def open_session(
 ) -> Session:
     """Settings, models and an index that is up to date, made or refreshed if need be."""
     path = (folder if folder is not None else bundled_corpus()).expanduser()
+    if str(path) == STDIN:
+        path = _from_stdin()
     check_folder(path)
     settings = load_settings(path, overrides)
     engine = settings.engine

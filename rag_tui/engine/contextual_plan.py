@@ -17,7 +17,7 @@ DEFAULT_MODEL = "claude-haiku-4-5"
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class ModelPrices:
     """US dollars per million tokens."""
 
     input: float
@@ -28,10 +28,10 @@ class Prices:
     """As a multiple of ``input``."""
 
 
-KNOWN_PRICES: Mapping[str, Prices] = {
-    "claude-haiku-4-5": Prices(1.0, 5.0),
-    "claude-sonnet-4-5": Prices(3.0, 15.0),
-    "claude-opus-4-5": Prices(5.0, 25.0),
+KNOWN_PRICES: Mapping[str, ModelPrices] = {
+    "claude-haiku-4-5": ModelPrices(1.0, 5.0),
+    "claude-sonnet-4-5": ModelPrices(3.0, 15.0),
+    "claude-opus-4-5": ModelPrices(5.0, 25.0),
 }
 """List prices of some models by the beginning of their names; for others they must be given."""
 
@@ -73,7 +73,7 @@ class Usage:
             self.output_tokens + other.output_tokens,
         )
 
-    def cost_usd(self, prices: Prices) -> float:
+    def cost_usd(self, prices: ModelPrices) -> float:
         """What these tokens cost."""
         read = (
             self.input_tokens
@@ -102,7 +102,7 @@ class Plan:
     """Chunk id and reason."""
 
 
-def prices_of(model: str) -> Prices | None:
+def prices_of(model: str) -> ModelPrices | None:
     """The list price of a model, or None where it is not known here."""
     return next((p for name, p in KNOWN_PRICES.items() if model.startswith(name)), None)
 

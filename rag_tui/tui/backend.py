@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from rag_tui.engine.corpus_facts import Prices
     from rag_tui.engine.events import CancelToken, Progress, StageResult
     from rag_tui.engine.explain import Explanation
     from rag_tui.engine.index import Index
@@ -49,6 +50,11 @@ class Settings(Protocol):
     @property
     def ui(self) -> InterfaceSettings:
         """What only the interface reads."""
+        ...
+
+    @property
+    def token_prices(self) -> Prices:
+        """What tokens cost."""
         ...
 
     def request(self, query: str) -> SearchRequest:

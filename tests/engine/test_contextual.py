@@ -15,7 +15,7 @@ from rag_tui.engine import contextual_prompt
 from rag_tui.engine.contextual import (
     MAX_FAILURES_IN_A_ROW,
     ContextualSettings,
-    Prices,
+    ModelPrices,
     Situation,
     SituationFailure,
     Usage,
@@ -225,8 +225,8 @@ def test_the_cost_is_what_the_price_list_says() -> None:
         output_tokens=500_000,
     )
     # 2 * 3 + 1 * 3 * 1.25 + 10 * 3 * 0.1 + 0.5 * 15
-    assert usage.cost_usd(Prices(3.0, 15.0)) == pytest.approx(6 + 3.75 + 3 + 7.5)
-    assert prices_of("claude-haiku-4-5-20251001") == Prices(1.0, 5.0)
+    assert usage.cost_usd(ModelPrices(3.0, 15.0)) == pytest.approx(6 + 3.75 + 3 + 7.5)
+    assert prices_of("claude-haiku-4-5-20251001") == ModelPrices(1.0, 5.0)
     assert prices_of("a-model-of-tomorrow") is None
 
 

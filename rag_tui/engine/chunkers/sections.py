@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from rag_tui.engine.types import Document, Heading
 
@@ -38,13 +39,15 @@ def sections(document: Document) -> Iterator[Section]:
 def _stretches(document: Document) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     headings = document.headings
     ends = [*(heading.start for heading in headings), len(document.text)]
-    yield document.body_start, ends[0], (document.title,) if document.title else ()
+    # A file's name is no text of it: as context it would be a word that every file has.
+    title = document.title if document.title != PurePosixPath(document.doc_id).name else ""
+    yield document.body_start, ends[0], (title,) if title else ()
     above: list[Heading] = []
     for heading, end in zip(headings, ends[1:], strict=True):
         while above and above[-1].level >= heading.level:
             above.pop()
         above.append(heading)
-        yield heading.body_start, end, _path(document.title, above)
+        yield heading.body_start, end, _path(title, above)
 
 
 def _path(title: str, above: list[Heading]) -> tuple[str, ...]:

@@ -101,7 +101,8 @@ class JudgingScreen(ReadingScreen):
         from rag_tui.engine.corpus_facts import Prices
         from rag_tui.tui.screens.corpus_facts import CorpusFactsScreen
 
-        session, prices = self.session, Prices()
+        session = self.session
+        prices = session.settings.token_prices if session is not None else Prices()
         models = session.models if session is not None else None
         found = await in_thread(lambda cancel: facts_of(index, models, prices, cancel), "facts")
         if index is self._index and self.app.screen is self:
