@@ -39,6 +39,8 @@ class Shot:
     title: str
     keys: tuple[str, ...] = ()
     question: str = TYPHOON
+    pause_s: float = 0.0
+    """For what begins only after a pause in typing."""
 
 
 SHOTS = (
@@ -47,7 +49,10 @@ SHOTS = (
     Shot("explain", (160, 45), "rag-tui corpus: explain", ("left_square_bracket", "e")),
     Shot("prompt", (160, 45), "rag-tui corpus: prompt", ("p",)),
     Shot("answer", (160, 45), "rag-tui corpus: answer", ("a",)),
-    Shot("chunks", (160, 45), "rag-tui corpus: chunks", ("2", "tab", "j", "j")),
+    Shot("chunks", (160, 45), "rag-tui corpus: chunks", ("2", "d", "j", "j")),
+    Shot(
+        "recut", (160, 45), "rag-tui corpus: re-cut", ("2", "x", "6", "4", "tab", "8"), pause_s=1.5
+    ),
 )
 
 
@@ -78,6 +83,8 @@ async def take(shot: Shot, cache: Path) -> None:
             await pilot.pause()
         if "a" in shot.keys:
             await until(pilot, "the answer", lambda: _has_answered(screen))
+        await pilot.pause(shot.pause_s)
+        await until(pilot, "all work", lambda: all(w.is_finished for w in app.workers))
         await pilot.pause()
         app.clear_notifications()
         await pilot.pause()
