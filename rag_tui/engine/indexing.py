@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -15,28 +14,23 @@ import filelock
 import numpy as np
 
 from rag_tui.engine.analysis import WORDS
-from rag_tui.engine.chunkers.factory import make_chunker
-from rag_tui.engine.embedding_cache import EmbeddingCache
 from rag_tui.engine.errors import BadIndexError, CorpusError, ModelError
 from rag_tui.engine.events import CancelToken, Progress
-from rag_tui.engine.ids import text_hash
 from rag_tui.engine.index import Index, Manifest
+from rag_tui.engine.indexing_cut import cut, merge_reports
 from rag_tui.engine.indexing_files import Reading, read_folder
+from rag_tui.engine.indexing_vectors import embed_chunks
 from rag_tui.engine.loading import Models
 from rag_tui.engine.retrievers.bm25 import BM25Postings
 from rag_tui.engine.settings import EngineSettings
-from rag_tui.engine.situations import Situations, SituationStore, leave_room
+from rag_tui.engine.situations import Situations, SituationStore
 from rag_tui.engine.stores import local
-from rag_tui.engine.types import Chunk, FileReport
+from rag_tui.engine.types import FileReport
 
 if TYPE_CHECKING:
-    from rag_tui.engine.embedders.base import Embedder, Vectors
+    from rag_tui.engine.embedders.base import Vectors
 
 _log = logging.getLogger("rag_tui.index")
-
-EMBED_GROUP = 32
-"""Texts embedded, and put into the cache, at a time: what a kill can cost at most."""
-_TICK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +125,7 @@ def refresh_index(
         and same_situations
         and not rebuild
     ):
-        old = replace(old, reports=_merge_reports(reading.reports, old.chunks))
+        old = replace(old, reports=merge_reports(reading.reports, old.chunks))
         if old.vectors is not None:
             yield IndexReady(old, is_final=True, notes=tuple(notes))
             return
@@ -147,17 +141,19 @@ def refresh_index(
         n_tokens=np.zeros(0, np.int32),
         reports=reading.reports,
     )
-    cut: Index | None = None
+    cut_index: Index | None = None
     kept = old if same_cut and same_loading else None
-    for step in _cut(base, kept, reading, situations, settings, models, token):
+    for step in cut(base, kept, reading, situations, settings, models, token):
         if isinstance(step, Progress):
             yield step
         else:
-            cut = step
-    if cut is None or not cut.chunks:
-        raise _nothing_to_index(folder, cut.reports if cut is not None else reading.reports)
+            cut_index = step
+    if cut_index is None or not cut_index.chunks:
+        raise _nothing_to_index(
+            folder, cut_index.reports if cut_index is not None else reading.reports
+        )
     ready = IndexReady(
-        cut,
+        cut_index,
         is_final=False,
         added=reading.added,
         changed=reading.changed,
@@ -226,81 +222,6 @@ def _manifest(
     )
 
 
-def _cut(
-    base: Index,
-    old: Index | None,
-    reading: Reading,
-    situations: Situations,
-    settings: EngineSettings,
-    models: Models,
-    cancel: CancelToken,
-) -> Iterator[Progress | Index]:
-    """Cut what has changed, count tokens, make the postings."""
-    counter = models.token_counter()
-    chunker = make_chunker(
-        leave_room(settings.chunking, counter.limit),
-        counter,
-        embed=lambda texts: models.embedder().embed_documents(texts, cancel=cancel),
-    )
-    kept: dict[str, list[tuple[Chunk, int]]] = {}
-    if old is not None:
-        for chunk, n in zip(old.chunks, old.n_tokens.tolist(), strict=True):
-            kept.setdefault(chunk.doc_id, []).append((chunk, n))
-    fresh = {*reading.added, *reading.changed}
-    chunks: list[Chunk] = []
-    n_tokens: list[int] = []
-    tick = time.monotonic()
-    for i, document in enumerate(base.documents):
-        cancel.check()
-        if document.doc_id in fresh or document.doc_id not in kept:
-            same: tuple[Chunk, ...] = ()
-            new = situations.apply(document, chunker.chunk(document))
-        else:
-            same = tuple(chunk for chunk, _ in kept[document.doc_id])
-            new = situations.apply(document, same)
-        chunks.extend(new)
-        if new and new == same:
-            n_tokens.extend(n for _, n in kept[document.doc_id])
-        else:
-            counts = counter.count([chunk.embedded_text for chunk in new])
-            n_tokens.extend(n + counter.n_special for n in counts)
-        if time.monotonic() - tick > _TICK_S:
-            tick = time.monotonic()
-            yield Progress("chunk", i + 1, len(base.documents), document.doc_id)
-    yield Progress("bm25", 0, len(chunks))
-    tokens = []
-    for chunk in chunks:
-        cancel.check()
-        tokens.append(WORDS.tokens(chunk.embedded_text))
-    counts_array = np.asarray(n_tokens, np.int32)
-    counts_array.setflags(write=False)
-    yield replace(
-        base,
-        chunks=tuple(chunks),
-        bm25=BM25Postings.build(tokens),
-        n_tokens=counts_array,
-        reports=_merge_reports(base.reports, chunks),
-    )
-
-
-def _merge_reports(
-    reports: tuple[FileReport, ...], chunks: tuple[Chunk, ...] | list[Chunk]
-) -> tuple[FileReport, ...]:
-    """The reports with their chunk counts; a file that gave no chunk at all is not indexed."""
-    n_chunks: dict[str, int] = {}
-    for chunk in chunks:
-        n_chunks[chunk.doc_id] = n_chunks.get(chunk.doc_id, 0) + 1
-    merged = []
-    for report in reports:
-        n = n_chunks.get(report.path, 0)
-        if n == 0 and report.state in ("indexed", "partly"):
-            reason = report.reason or "no text below its headings"
-            merged.append(replace(report, state="skipped", reason=reason, n_chunks=0))
-        else:
-            merged.append(replace(report, n_chunks=n))
-    return tuple(merged)
-
-
 def _embed_and_save(
     ready: IndexReady,
     settings: EngineSettings,
@@ -340,7 +261,7 @@ def _embed_and_save(
             return
         n_embedded = 0
         vectors: Vectors | None = None
-        for item in _embed(index.chunks, embedder, settings.cache_dir, cancel):
+        for item in embed_chunks(index.chunks, embedder, settings.cache_dir, cancel):
             if isinstance(item, Progress):
                 yield item
             else:
@@ -364,11 +285,6 @@ def _embed_and_save(
         )
     finally:
         lock.release()
-
-
-def _is_unit(vector: Vectors, dimensions: int) -> bool:
-    """Whether a cached row can be what the embedder made; a damaged one is made again."""
-    return vector.shape == (dimensions,) and bool(abs(float(vector @ vector) - 1) < 1e-3)
 
 
 def _acquire(lock: filelock.BaseFileLock, cancel: CancelToken) -> Iterator[Progress]:
@@ -396,34 +312,3 @@ def _same_corpus(one: Index, two: Index) -> bool:
         and [(d.doc_id, d.sha256) for d in one.documents]
         == [(d.doc_id, d.sha256) for d in two.documents]
     )
-
-
-def _embed(
-    chunks: tuple[Chunk, ...], embedder: Embedder, cache_dir: Path, cancel: CancelToken
-) -> Iterator[Progress | tuple[Vectors, int]]:
-    """Vectors of all chunks, float32 ``(n, dim)``, and how many were not in the cache.
-
-    Missing texts are embedded longest first, so that the estimate of the time left errs on the
-    long side, and are put into the cache group by group: a kill loses one group.
-    """
-    fingerprint = embedder.info.fingerprint
-    hashes = [text_hash(chunk.embedded_text) for chunk in chunks]
-    text_of = dict(zip(hashes, (chunk.embedded_text for chunk in chunks), strict=True))
-    cache = EmbeddingCache(cache_dir / "embeddings.sqlite")
-    known = {
-        text: vector
-        for text, vector in cache.get_many(fingerprint, list(text_of)).items()
-        if _is_unit(vector, embedder.info.dimensions)
-    }
-    missing = sorted((h for h in text_of if h not in known), key=lambda h: (-len(text_of[h]), h))
-    for start in range(0, len(missing), EMBED_GROUP):
-        yield Progress("embed", start, len(missing))
-        group = missing[start : start + EMBED_GROUP]
-        vectors = embedder.embed_documents([text_of[h] for h in group], cancel=cancel)
-        new = dict(zip(group, vectors, strict=True))
-        cache.put_many(fingerprint, new)
-        known.update(new)
-        cancel.check()
-    matrix = np.stack([known[h] for h in hashes]).astype(np.float32, copy=False)
-    matrix.setflags(write=False)
-    yield matrix, len(missing)

@@ -450,3 +450,47 @@ def test_real_documentation_is_indexed_and_touching_one_file_embeds_only_that_fi
     second = build(folder, hashing_settings, models)
     assert second.changed == ("tutorial/cors.md",)
     assert second.n_embedded == 1
+
+
+def test_a_document_that_cannot_be_cut_is_reported_and_the_others_are_indexed(
+    folder: Path,
+    hashing_settings: EngineSettings,
+    models: Models,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rag_tui.engine.chunkers.headings import HeadingsChunker
+    from rag_tui.engine.types import Chunk, Document
+
+    chunk = HeadingsChunker.chunk
+
+    def fail(self: HeadingsChunker, document: Document) -> tuple[Chunk, ...]:
+        if document.doc_id == "page1.md":
+            raise ValueError("a fault [/] of ours")
+        return chunk(self, document)
+
+    monkeypatch.setattr(HeadingsChunker, "chunk", fail)
+    index = build(folder, hashing_settings, models).index
+    reports = {report.path: report for report in index.reports}
+    assert reports["page1.md"].state == "failed"
+    assert reports["page1.md"].reason == "cannot be cut: ValueError: a fault [/] of ours"
+    assert len(index.chunks) == 6
+
+
+def test_damaged_rows_of_the_embedding_cache_are_made_again(
+    folder: Path, hashing_settings: EngineSettings, models: Models, embedder: CountingEmbedder
+) -> None:
+    import sqlite3
+
+    first = build(folder, hashing_settings, models).index
+    assert first.vectors is not None
+    with sqlite3.connect(hashing_settings.cache_dir / "embeddings.sqlite") as cache:
+        blobs = [bytes(400), bytes(first.vectors.shape[1] * 4), b"\xff" * 4096]
+        keys = cache.execute("SELECT text_hash FROM vectors ORDER BY text_hash LIMIT 3")
+        for (key,), blob in zip(keys.fetchall(), blobs, strict=True):
+            cache.execute("UPDATE vectors SET vector = ? WHERE text_hash = ?", (blob, key))
+    shutil.rmtree(local.index_dir(hashing_settings.cache_dir, folder))
+    embedder.texts.clear()
+    again = build(folder, hashing_settings, models).index
+    assert len(embedder.texts) == 3
+    assert again.vectors is not None
+    np.testing.assert_allclose(again.vectors, first.vectors, atol=1e-6)
