@@ -179,7 +179,7 @@ async def test_earlier_questions_come_back_with_up_and_the_draft_with_down(app: 
         screen = await ask(pilot, "lockbox")
         screen.action_focus_query()
         screen.query_bar.question = "draft"
-        await pilot.press("up", "up", "up")
+        await pilot.press("up", "up")
         assert screen.query_bar.question == "dog"
         await pilot.press("down")
         assert screen.query_bar.question == "lockbox"
