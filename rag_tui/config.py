@@ -5,6 +5,7 @@ Every value that is refused is named with where it stands, the rule and the fix.
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -313,8 +314,22 @@ def _from_environment() -> dict[str, Any]:
     for name, value in os.environ.items():
         section, double, key = name.removeprefix(ENV_PREFIX).partition("__")
         if name.startswith(ENV_PREFIX) and double:
-            flat[f"{section.lower()}.{key.lower()}"] = value
+            flat[f"{section.lower()}.{key.lower()}"] = _listed(section.lower(), key.lower(), value)
     return _nested(flat)
+
+
+def _listed(section: str, key: str, value: str) -> object:
+    """A variable's value: for a list a JSON array, or its parts between commas."""
+    model = Settings.model_fields[section].annotation if section in Settings.model_fields else None
+    field = getattr(model, "model_fields", {}).get(key)
+    if field is None or not str(field.annotation).startswith("tuple"):
+        return value
+    if value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _nested(flat: Mapping[str, object]) -> dict[str, Any]:

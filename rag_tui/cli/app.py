@@ -286,6 +286,8 @@ def ask(
     provider: Annotated[str | None, typer.Option(help="auto, claude or extractive.")] = None,
     model: Annotated[str | None, typer.Option(help="Model of the Messages API.")] = None,
     sources: Annotated[int | None, typer.Option(help="Chunks put into the prompt.")] = None,
+    embedder: EmbedderOption = None,
+    reranker: RerankerOption = None,
     where: WhereOption = None,
     show_prompt: Annotated[
         bool, typer.Option("--prompt", help="Print the exact prompt instead of asking.")
@@ -299,6 +301,8 @@ def ask(
         "answer.provider": provider,
         "answer.model": model,
         "answer.n_sources": sources,
+        "models.embedder": embedder,
+        "models.reranker": reranker,
     }
     return ask_command(
         question, folder, overrides, where or "", show_prompt=show_prompt, as_json=as_json

@@ -12,7 +12,7 @@ from rich.text import Text
 from rag_tui.display import bar, clip, plain, score
 from rag_tui.engine.events import StageResult
 from rag_tui.engine.index import Index
-from rag_tui.engine.types import Chunk, Hit, Method, Ranking, SearchRequest
+from rag_tui.engine.types import Chunk, Document, Hit, Method, Ranking, SearchRequest
 
 
 def search_json(
@@ -66,7 +66,23 @@ def chunk_json(position: int, index: Index) -> dict[str, Any]:
         "line_end": chunk.line_end,
         "n_tokens": int(index.n_tokens[position]),
         "max_tokens": index.manifest.max_tokens,
+        "place": chunk.place,
+        "page": chunk.page,
+        "context": chunk.context,
+        "situation": chunk.situation,
+        "prefix": chunk.prefix,
+        **_document_json(index.document_of[chunk.doc_id]),
         "text": chunk.text,
+    }
+
+
+def _document_json(document: Document) -> dict[str, Any]:
+    """What is known of the chunk's document, and can be filtered on."""
+    return {
+        "title": document.title,
+        "format": document.format,
+        "modified": document.modified,
+        "metadata": dict(document.metadata),
     }
 
 

@@ -7,7 +7,9 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
-_ASCII_WORD = re.compile(r"\w+", re.ASCII)
+# "C++", "C#" and "F#" are words of their own; anywhere else these signs are none.
+_SUFFIX = r"(?:(?<=[A-Za-z0-9_])(?:\+\+|#(?!\w)))?"
+_ASCII_WORD = re.compile(rf"\w+{_SUFFIX}", re.ASCII)
 
 # Han, kana (with voiced marks, prolonged sound mark, half width) and Hangul: written without
 # spaces, or with particles glued to the word.
@@ -25,10 +27,11 @@ class Analyzer:
     r"""Cuts text into the words that BM25 counts.
 
     A word is a run of letters, digits and underscores (``\w``) with the combining marks that
-    belong to them, composed (NFC) and case-folded, so that ``Café`` is one word whichever way
-    it is spelled. Runs of Chinese, Japanese and Korean characters become overlapping pairs of
-    characters (a single character stays single), as in Lucene's CJK analyzer. Nothing is
-    stemmed, no word is left out, and no sign is an operator.
+    belong to them and a trailing ``++`` or ``#`` (``C++``, ``C#``), composed (NFC) and
+    case-folded, so that ``Café`` is one word whichever way it is spelled. Runs of Chinese,
+    Japanese and Korean characters become overlapping pairs of characters (a single character
+    stays single), as in Lucene's CJK analyzer. Nothing is stemmed, accents are not folded,
+    identifiers are not split, no word is left out, and no sign is an operator.
     """
 
     name: str = "words"
@@ -36,7 +39,7 @@ class Analyzer:
     @property
     def fingerprint(self) -> str:
         """Changes when the same text may give other words; part of an index's manifest."""
-        return f"{self.name}/1 unicode {unicodedata.unidata_version}"
+        return f"{self.name}/2 unicode {unicodedata.unidata_version}"
 
     def tokens(self, text: str) -> list[str]:
         """The words of a text in order, repeated ones repeated."""
@@ -105,7 +108,7 @@ def _unicode_word() -> re.Pattern[str]:
             if first >= 0:
                 marks.append(f"{chr(first)}-{chr(previous)}")
             first = previous = code
-    return re.compile(rf"\w[\w{''.join(marks)}]*")
+    return re.compile(rf"\w[\w{''.join(marks)}]*{_SUFFIX}")
 
 
 def _compose(text: str) -> tuple[str, list[int], list[int]]:

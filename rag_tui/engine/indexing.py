@@ -23,7 +23,7 @@ from rag_tui.engine.indexing_vectors import embed_chunks
 from rag_tui.engine.loading import Models
 from rag_tui.engine.retrievers.bm25 import BM25Postings
 from rag_tui.engine.settings import EngineSettings
-from rag_tui.engine.situations import Situations, SituationStore
+from rag_tui.engine.situations import situations_of
 from rag_tui.engine.stores import local
 from rag_tui.engine.types import FileReport
 
@@ -108,9 +108,7 @@ def refresh_index(
     counter = models.token_counter()
     chunker_fingerprint = settings.chunking.fingerprint(counter)
     same_cut = old is not None and old.manifest.chunker_fingerprint == chunker_fingerprint
-    situations = Situations({})
-    if settings.chunking.situations:
-        situations = SituationStore.in_cache(settings.cache_dir).of(reading.documents)
+    situations = situations_of(reading.documents, settings.chunking, settings.cache_dir)
     same_situations = old is not None and old.manifest.situations == situations.fingerprint
     same_words = old is not None and old.manifest.analyzer_fingerprint == WORDS.fingerprint
     if old is not None and old.manifest.chunking != asdict(settings.chunking):
@@ -188,13 +186,14 @@ def _nothing_to_index(folder: Path, reports: tuple[FileReport, ...]) -> CorpusEr
     if not reports:
         return CorpusError(
             f"{folder} holds no files that can be indexed.",
-            "Put Markdown (.md, .mdx) or text (.txt) files there, or name another folder.",
+            "Put documents there (Markdown, text, HTML, PDF, …), check loading.include and "
+            "loading.exclude, or name another folder.",
         )
     shown = "; ".join(f"{report.path}: {report.reason}" for report in reports[:3])
     more = f"; and {len(reports) - 3} more" if len(reports) > 3 else ""
     return CorpusError(
         f"None of the {len(reports)} files in {folder} could be indexed ({shown}{more}).",
-        "Put Markdown (.md, .mdx) or text (.txt) files with some text there.",
+        "`rag-tui index --json` lists every file with its reason.",
     )
 
 

@@ -110,6 +110,9 @@ def merge_reports(
     n_chunks: dict[str, int] = {}
     for chunk in chunks:
         n_chunks[chunk.doc_id] = n_chunks.get(chunk.doc_id, 0) + 1
+        if "#" in chunk.doc_id:  # a record: it also counts for the file it lies in
+            file = chunk.doc_id.rpartition("#")[0]
+            n_chunks[file] = n_chunks.get(file, 0) + 1
     merged = []
     for report in reports:
         n = n_chunks.get(report.path, 0)

@@ -141,6 +141,15 @@ class SituationStore:
             ) from error
 
 
+def situations_of(
+    documents: Iterable[Document], chunking: ChunkingSettings, cache_dir: Path
+) -> Situations:
+    """What has been written for these documents, or nothing where situations are off."""
+    if not chunking.situations:
+        return Situations({})
+    return SituationStore.in_cache(cache_dir).of(documents)
+
+
 def leave_room(chunking: ChunkingSettings, limit: int | None) -> ChunkingSettings:
     """Settings under which a chunk and its situation together are no longer than was asked for.
 

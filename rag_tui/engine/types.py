@@ -127,7 +127,10 @@ class Chunk:
     """A model-written sentence that places this chunk in its document (contextual retrieval);
     empty unless that pass was run. Not part of ``text``."""
     page: int | None = None
-    """Number of the page the chunk begins on, where the format has pages."""
+    """Number of the page or slide the chunk begins on, where the format has such."""
+    place: str = ""
+    """Where the chunk begins in the file, where lines of the converted text would say nothing:
+    ``page 3``, ``row 5``, ``cell 2``, a sheet's name."""
 
     @property
     def context(self) -> str:
@@ -152,7 +155,9 @@ class Chunk:
 
     @property
     def location(self) -> str:
-        """``path:first-last`` with line numbers."""
+        """``path:first-last`` with line numbers, or the path and the place in it."""
+        if self.place:
+            return f"{self.doc_id}, {self.place}"
         return f"{self.doc_id}:{self.line_start}-{self.line_end}"
 
 

@@ -317,15 +317,17 @@ class RagTuiApp(App[None]):
         hint = "\n".join(part for part in (error.hint, where) if part)
         self.push_screen(FailureScreen(title, error.message, hint))
 
-    def show_in_chunks(self, chunk_id: str, query_terms: frozenset[str]) -> None:
-        """Go to a chunk among all chunks."""
+    def show_in_chunks(
+        self, chunk_id: str, query_terms: frozenset[str], *, where: str = ""
+    ) -> None:
+        """Go to a chunk among all chunks, or among those that a filter allows."""
 
         async def go() -> None:
             from rag_tui.tui.screens.chunks import ChunksScreen
 
             await self.switch_mode("chunks")
             if isinstance(self.screen, ChunksScreen):
-                self.screen.show_chunk(chunk_id, query_terms=query_terms)
+                self.screen.show_chunk(chunk_id, query_terms=query_terms, where=where)
 
         self.call_later(go)
 

@@ -126,22 +126,29 @@ def unread_of(models: Models, chunks: Sequence[Chunk], cancel: CancelToken) -> d
 
 
 def recut(
-    document: Document, settings: ChunkingSettings, models: Models, cancel: CancelToken
+    document: Document,
+    settings: ChunkingSettings,
+    models: Models,
+    cache_dir: Path,
+    cancel: CancelToken,
 ) -> Cut:
-    """Cut one document in another way.
+    """Cut one document in another way, as indexing would.
 
     Raises:
         UsageError: When the settings make no sense for this document or lack a library.
         ModelError: When the strategy needs an embedding model that cannot be had.
     """
     from rag_tui.engine.chunkers.factory import make_chunker
+    from rag_tui.engine.situations import leave_room, situations_of
 
     counter = models.token_counter()
 
     def embed(texts: Sequence[str]) -> Vectors:
         return models.embedder().embed_documents(texts, cancel=cancel)
 
-    chunks = make_chunker(settings, counter, embed=embed).chunk(document)
+    room = leave_room(settings, counter.limit)
+    chunks = make_chunker(room, counter, embed=embed).chunk(document)
+    chunks = situations_of([document], settings, cache_dir).apply(document, chunks)
     cancel.check()
     counts = counter.count([chunk.embedded_text for chunk in chunks])
     n_tokens = tuple(n + counter.n_special for n in counts)
@@ -166,15 +173,18 @@ def cost_of(
     from rag_tui.engine.chunkers.factory import make_chunker
     from rag_tui.engine.embedding_cache import EmbeddingCache
     from rag_tui.engine.ids import text_hash
+    from rag_tui.engine.situations import leave_room, situations_of
 
     def embed(texts: Sequence[str]) -> Vectors:
         return models.embedder().embed_documents(texts, cancel=cancel)
 
-    chunker = make_chunker(settings, models.token_counter(), embed=embed)
+    counter = models.token_counter()
+    chunker = make_chunker(leave_room(settings, counter.limit), counter, embed=embed)
+    situations = situations_of(index.documents, settings, cache_dir)
     n_chunks, hashes = 0, dict[str, None]()
     for document in index.documents:
         cancel.check()
-        chunks = chunker.chunk(document)
+        chunks = situations.apply(document, chunker.chunk(document))
         n_chunks += len(chunks)
         hashes.update((text_hash(chunk.embedded_text), None) for chunk in chunks)
     fingerprint = index.manifest.embedder_fingerprint or models.embedder().info.fingerprint

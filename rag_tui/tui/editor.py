@@ -7,11 +7,16 @@ import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import App, SuspendNotSupported
 
 from rag_tui.engine.errors import UsageError
 from rag_tui.tui import format as fmt
+
+if TYPE_CHECKING:
+    from rag_tui.engine.index import Index
+    from rag_tui.engine.types import Chunk
 
 _PLUS_LINE = frozenset(
     {"vi", "vim", "nvim", "view", "nano", "pico", "emacs", "emacsclient", "micro", "kak", "joe"}
@@ -81,3 +86,16 @@ def open_in_editor(app: App[object], path: Path, line: int) -> bool:
 
 def _warn(app: App[object], message: str) -> None:
     app.notify(fmt.display(message, newlines=True), severity="warning", markup=False)
+
+
+LINE_FORMATS = frozenset({"markdown", "text", "code"})
+"""Formats whose text is the file itself, so that a chunk's lines are the file's."""
+
+
+def source_of(index: Index, chunk: Chunk) -> tuple[Path, int]:
+    """The file a chunk comes from and the line to open it at; 1 where lines say nothing."""
+    document = index.document_of[chunk.doc_id]
+    path = index.folder if index.folder.is_file() else index.folder / chunk.doc_id
+    if not path.exists() and "#" in chunk.doc_id:  # a record of a file
+        path = index.folder / chunk.doc_id.rpartition("#")[0]
+    return path, chunk.line_start if document.format in LINE_FORMATS else 1

@@ -43,6 +43,7 @@ def as_chunks(document: Document, pieces: Sequence[Piece]) -> tuple[Chunk, ...]:
         first = piece.start + len(text) - len(text.lstrip())
         last = piece.start + len(text.rstrip()) - 1
         page = bisect_right(page_starts, first)
+        number, place = _place(document, page)
         chunks.append(
             Chunk(
                 chunk_id=chunk_id(document.doc_id, text, n_equal[text]),
@@ -56,8 +57,31 @@ def as_chunks(document: Document, pieces: Sequence[Piece]) -> tuple[Chunk, ...]:
                 line_start=bisect_right(line_starts, first),
                 line_end=bisect_right(line_starts, last),
                 prefix=piece.prefix,
-                page=document.pages[page - 1].number if page else None,
+                page=number,
+                place=place,
             )
         )
         n_equal[text] += 1
     return tuple(chunks)
+
+
+_PAGE_WORDS = {
+    "pdf": "page",
+    "pptx": "slide",
+    "notebook": "cell",
+    "xlsx": "sheet",
+    "epub": "chapter",
+    "subtitles": "minute",
+}
+_NUMBERED = frozenset({"pdf", "pptx"})
+"""Formats whose page numbers are what a reader calls pages; records and cells are none."""
+
+
+def _place(document: Document, page: int) -> tuple[int | None, str]:
+    """Page number and place of what begins on the page with this 1-based index; 0: on none."""
+    if not page:
+        return None, ""
+    found = document.pages[page - 1]
+    word = _PAGE_WORDS.get(document.format, "part")
+    number = found.number if document.format in _NUMBERED else None
+    return number, f"{word} {found.number}" if number or not found.label else found.label

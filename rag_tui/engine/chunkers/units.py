@@ -23,12 +23,15 @@ _SPACELESS = (
 )
 # What belongs to the character before it: vowel signs and tone marks, variation selectors.
 _MARKS = (
-    "\u0300-\u036f\u0e31\u0e33-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb3-\u0ebc\u0ec8-\u0ece"
+    "\u0300-\u036f\u0e30-\u0e3a\u0e45\u0e47-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ece"
     "\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f\U000e0100-\U000e01ef"
 )
-_WORD_UNIT = re.compile(rf"[{_SPACELESS}][{_MARKS}]*|[^\s{_SPACELESS}]+")
+# Thai and Lao vowels that are written before the consonant they are spoken after.
+_LEADING_VOWELS = "\u0e40-\u0e44\u0ec0-\u0ec4"
+_WORD_UNIT = re.compile(rf"[{_LEADING_VOWELS}]*[{_SPACELESS}][{_MARKS}]*|[^\s{_SPACELESS}]+")
+_LEADING_VOWEL = re.compile(f"[{_LEADING_VOWELS}]")
 _SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
-_SPACING_VOWELS = "\u0e33\u0eb3"
+_SPACING_VOWELS = "\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3"
 
 _SPACELESS_STOPS = "。！？｡"
 _FARTHEST_BACK = 64
@@ -89,6 +92,7 @@ def is_inside_character(text: str, at: int) -> bool:
         return False
     return (
         before == "\u200d"
+        or (_LEADING_VOWEL.match(before) is not None and after.isalpha())
         or after == "\u200d"
         or unicodedata.category(after)[0] == "M"
         or after in _SPACING_VOWELS

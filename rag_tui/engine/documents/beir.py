@@ -10,6 +10,7 @@ from rag_tui.engine.documents.records import Records
 from rag_tui.engine.documents.settings import LoadSettings
 
 CORPUS = "corpus.jsonl"
+SETTINGS = "rag-tui.toml"
 QUESTIONS = "questions.jsonl"
 """Our own labelled questions, at the top of a folder."""
 RECORDS = LoadSettings(json_text_fields=("text",), json_id_field="_id")
@@ -32,7 +33,7 @@ def is_evaluation_file(doc_id: str, names: Collection[str]) -> bool:
         names: Such paths of all files found.
     """
     path = PurePosixPath(doc_id)
-    if doc_id == QUESTIONS:
+    if doc_id in (QUESTIONS, SETTINGS):
         return True
     if path.name == "queries.jsonl":
         return str(path.with_name(CORPUS)) in names

@@ -73,7 +73,7 @@ def load_folder(
             if isinstance(step, FileReport):
                 yield None, step
             elif is_evaluation_file(doc_id, names):
-                reason = "questions or labels, not documents"
+                reason = "questions, labels or settings, not documents"
                 yield None, FileReport(doc_id, "skipped", reason)
             else:
                 yield from loader.entries_of(step, doc_id)

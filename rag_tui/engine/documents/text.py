@@ -39,13 +39,12 @@ _WIDE = (
     ("utf-16-le", "UTF-16"),
     ("utf-16-be", "UTF-16"),
 )
-_NULS_ALLOWED = 8
+_NULS_ALLOWED = 1
 _SAMPLE_BYTES = 100_000
 _MULTIBYTE = frozenset(
     {"cp932", "shift_jis", "shift_jis_2004", "euc_jp", "cp949", "euc_kr", "johab", "big5",
      "big5hkscs", "cp950", "gb2312", "gbk", "gb18030", "hz", "iso2022_jp", "iso2022_kr"}
 )  # fmt: skip
-_NULS_PER_BYTE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def decode(raw: bytes, *, declared: str = "") -> DecodedText:
         declared: The encoding that the file names, if its format can.
 
     Raises:
-        UnusableFileError: When the bytes are a known binary format or hold many NULs.
+        UnusableFileError: When the bytes are a known binary format or hold more than one NUL.
     """
     for mark, codec, name in _MARKS:
         if raw.startswith(mark):
@@ -82,12 +81,12 @@ def decode(raw: bytes, *, declared: str = "") -> DecodedText:
         if raw.startswith(signature):
             raise UnusableFileError(f"not text: {kind}", state="skipped")
     n_nul = raw.count(0)
-    if n_nul > max(_NULS_ALLOWED, len(raw) // _NULS_PER_BYTE):
+    if n_nul > _NULS_ALLOWED:
         wide = _decode_wide(raw)
         if wide is not None:
             return wide
         raise UnusableFileError(f"not text: {n_nul:,} NUL bytes", state="skipped")
-    notes = (f"{n_nul} NUL byte{'s' if n_nul > 1 else ''} kept",) if n_nul else ()
+    notes = ("1 NUL byte kept",) if n_nul else ()
     try:
         return DecodedText(_unix_lines(raw.decode("utf-8")), notes)
     except UnicodeDecodeError as error:
@@ -123,7 +122,7 @@ def _decode_other(raw: bytes, error: UnicodeDecodeError, declared: str) -> tuple
     n_bad = replaced.count("\ufffd") - raw.count("\ufffd".encode())
     n_good = sum(not c.isascii() for c in replaced) - n_bad
     where = f"not UTF-8 at byte {error.start}"
-    if n_good > n_bad:
+    if n_good >= n_bad:
         return replaced, f"{where}: {n_bad} wrong byte{'s' if n_bad > 1 else ''} replaced", False
     for codec, how, is_exact in (
         (declared, "as the file says", True),

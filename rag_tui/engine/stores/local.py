@@ -32,7 +32,7 @@ from rag_tui.engine.index import Index, Manifest
 from rag_tui.engine.retrievers.bm25 import BM25Postings
 from rag_tui.engine.types import Block, Chunk, Document, FileReport, Heading, Page
 
-FORMAT = 3
+FORMAT = 4
 _DIGEST_LIMIT = 64 * 2**20
 """Larger files (vectors of big corpora) are checked by size only, so that they can stay mapped."""
 _STALE_TMP_S = 3600.0
@@ -118,7 +118,7 @@ def _write_files(index: Index, folder: Path) -> None:
         (
             c.chunk_id, doc_number[c.doc_id], c.ordinal, c.start, c.end, c.body_offset,
             c.line_start, c.line_end, paths.setdefault(c.heading_path, len(paths)),
-            c.prefix, c.situation, c.page,
+            c.prefix, c.situation, c.page, c.place,
         )
         for c in index.chunks
     ]  # fmt: skip
@@ -211,12 +211,13 @@ def _chunk_in(
     row: list[Any], documents: tuple[Document, ...], paths: list[tuple[str, ...]]
 ) -> Chunk:
     (chunk_id, doc, ordinal, start, end, body_offset, line_start, line_end, path,
-     prefix, situation, page) = row  # fmt: skip
+     prefix, situation, page, place) = row  # fmt: skip
     document = documents[doc]
     return Chunk(
         chunk_id=chunk_id, doc_id=document.doc_id, ordinal=ordinal, start=start, end=end,
         text=document.text[start:end], heading_path=paths[path], body_offset=body_offset,
         line_start=line_start, line_end=line_end, prefix=prefix, situation=situation, page=page,
+        place=place,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from rag_tui.engine.types import Chunk
 from rag_tui.tui import format as fmt
 from rag_tui.tui.chunk_jobs import Cut, unread_of
 from rag_tui.tui.chunk_notes import NO_NOTES, ChunkNotes
-from rag_tui.tui.editor import open_in_editor
+from rag_tui.tui.editor import open_in_editor, source_of
 from rag_tui.tui.jobs import in_thread, start
 from rag_tui.tui.widgets.chunk_view import ChunkView, header
 from rag_tui.tui.widgets.document_map import DocumentMap
@@ -26,6 +27,10 @@ from rag_tui.tui.widgets.document_map import DocumentMap
 if TYPE_CHECKING:
     from rag_tui.engine.chunkers.reach import Unread
     from rag_tui.tui.backend import Session
+
+
+KEEP_TOAST_S = 12.0
+"""Long enough to copy some lines from."""
 
 
 class ReadingScreen(Screen[None]):
@@ -131,7 +136,7 @@ class ReadingScreen(Screen[None]):
         if chunk is None or self._index is None:
             self.notify("There is no chunk to open.", severity="warning", markup=False)
             return
-        open_in_editor(self.app, self._index.folder / chunk.doc_id, chunk.line_start)
+        open_in_editor(self.app, *source_of(self._index, chunk))
 
     def present_cut(self) -> Cut | None:
         """The open document as it is cut in the index."""
@@ -168,6 +173,14 @@ class ReadingScreen(Screen[None]):
             return
         try:
             reindex(overrides)
+            lines = "\n".join(_toml_line(name, value) for name, value in overrides.items())
+            self.notify(
+                fmt.display(
+                    f"For this session. To keep it, in rag-tui.toml:\n{lines}", newlines=True
+                ),
+                timeout=KEEP_TOAST_S,
+                markup=False,
+            )
         except RagTuiError as error:
             text = f"{error.message}\n{error.hint}".strip()
             self.notify(fmt.display(text, newlines=True), severity="error", markup=False)
@@ -249,3 +262,8 @@ def _of_document(chunks: Sequence[Chunk], position: int) -> tuple[int, int]:
     while after < len(chunks) and chunks[after].doc_id == doc_id:
         after += 1
     return first, after
+
+
+def _toml_line(name: str, value: object) -> str:
+    """``chunking.size = 128`` as TOML writes it; dotted names need no table."""
+    return f"{name} = {json.dumps(value)}"

@@ -134,6 +134,7 @@ class ChunksScreen(JudgingScreen):
     def __init__(self) -> None:
         super().__init__()
         self._wanted: str | None = None
+        self._wanted_where = ""
         self._n_draws = 0
 
     def compose(self) -> ComposeResult:
@@ -309,15 +310,19 @@ class ChunksScreen(JudgingScreen):
         if kind is not None:
             self.selection = replace(self.selection, warning=kind)
 
-    def show_chunk(self, chunk_id: str, *, query_terms: frozenset[str] = frozenset()) -> None:
+    def show_chunk(
+        self, chunk_id: str, *, query_terms: frozenset[str] = frozenset(), where: str = ""
+    ) -> None:
         """Put the cursor on a chunk, from another screen; leaves filter and scope if they hide it.
 
         Args:
             chunk_id: The chunk; shown later if the index is not there yet, ignored if unknown.
             query_terms: Analysed terms of a question, to mark in the text from now on.
+            where: A filter that the search had: the list shows no more than the search could.
         """
         self._query_terms = query_terms
         self._wanted = chunk_id
+        self._wanted_where = where
         if self.is_mounted:
             self._show_wanted()
 
@@ -328,10 +333,12 @@ class ChunksScreen(JudgingScreen):
         self._wanted = None
         if position is None:
             return
-        self.remove_class("-filtering")
+        where = f"where: {self._wanted_where}" if self._wanted_where else ""
+        self.set_class(bool(where), "-filtering")
         with self.prevent(Input.Changed):
-            self.query_one("#filter", Input).value = ""
-        self.set_reactive(ChunksScreen.selection, Selection(sort=self.selection.sort))
+            self.query_one("#filter", Input).value = where
+        chosen = Selection(sort=self.selection.sort, needle=where)
+        self.set_reactive(ChunksScreen.selection, chosen)
         self._find(keep=position)
         self._go_to("list")
 

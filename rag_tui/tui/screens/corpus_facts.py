@@ -60,7 +60,8 @@ class CorpusFactsScreen(ModalScreen[None]):
 
     def action_close(self) -> None:
         """Back to the screen beneath."""
-        self.dismiss()
+        if self.is_current:
+            self.dismiss()
 
 
 def facts_text(facts: CorpusFacts, prices: Prices) -> Content:

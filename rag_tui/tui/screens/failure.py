@@ -46,7 +46,8 @@ class FailureScreen(ModalScreen[None]):
 
     def action_close(self) -> None:
         """Back to work."""
-        self.dismiss(None)
+        if self.is_current:
+            self.dismiss(None)
 
     def action_copy(self) -> None:
         """Copy the text."""

@@ -97,11 +97,13 @@ class FilesScreen(ModalScreen[str]):
     @on(VirtualList.RowChosen)
     def _choose(self, event: VirtualList.RowChosen) -> None:
         event.stop()
-        self.dismiss(self.query_one(FileList).reports[event.row].path)
+        if self.is_current:  # a second enter may come while the screen is closing
+            self.dismiss(self.query_one(FileList).reports[event.row].path)
 
     def action_close(self) -> None:
         """Close without a choice."""
-        self.dismiss()
+        if self.is_current:
+            self.dismiss()
 
     def _title(self) -> str:
         states = [report.state for report in self._reports]

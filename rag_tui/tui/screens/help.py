@@ -76,7 +76,8 @@ class HelpScreen(ModalScreen[None]):
 
     def action_close(self) -> None:
         """Back to the screen beneath."""
-        self.dismiss()
+        if self.is_current:
+            self.dismiss()
 
     def action_scroll(self, lines: int) -> None:
         """Scroll by some lines."""

@@ -267,19 +267,18 @@ class InspectScreen(Screen[None]):
 
     def action_open_source(self) -> None:
         """Open the source file at the chunk's first line."""
-        from rag_tui.tui.editor import open_in_editor
+        from rag_tui.tui.editor import open_in_editor, source_of
 
         chunk, results = self.chunk, self.results
         if chunk is None or results is None:
             self.workbench.warn("There is nothing to open: no chunk is selected.")
             return
-        folder = results.index.folder
-        path = folder if folder.is_file() else folder / chunk.doc_id
-        open_in_editor(self.app, path, chunk.line_start)
+        open_in_editor(self.app, *source_of(results.index, chunk))
 
     def action_browse(self) -> None:
         """Show the chunk among all chunks."""
         if self.chunk is None:
             self.workbench.warn("There is nothing to browse: no chunk is selected.")
             return
-        self.workbench.show_in_chunks(self.chunk.chunk_id, self.terms)
+        where = self.results.request.where if self.results is not None else ""
+        self.workbench.show_in_chunks(self.chunk.chunk_id, self.terms, where=where)

@@ -222,8 +222,11 @@ class RecutScreen(Screen[Overrides]):
 
     async def _cut(self, wanted: ChunkingSettings) -> None:
         document, models = self._present.document, self._session.models
+        cache_dir = self._session.settings.engine.cache_dir
         try:
-            cut = await in_thread(lambda cancel: recut(document, wanted, models, cancel), "re-cut")
+            cut = await in_thread(
+                lambda cancel: recut(document, wanted, models, cache_dir, cancel), "re-cut"
+            )
         except Cancelled:
             return
         except RagTuiError as error:

@@ -58,6 +58,8 @@ Four methods rank the same chunks for one question; the chunk you select is mark
 ●         the selected chunk; below each list, where it stands there
 v3 b1     ranks in the vector and BM25 lists that the hybrid row was made of; – not in that list
 ▲4 ▼1 ═   how far the reranker moved a row of the hybrid list: up, down, not at all
+words     BM25 finds whole words as written, in any case: plurals, parts of identifiers and
+          letters without their accents are other words
 bars      compare rows of one list only; scores of different lists are never comparable"""
     AUTO_FOCUS = ""  # only the first focus is the query's: later ones are where the user was
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (96, "-medium"), (WIDE, "-wide")]  # noqa: RUF012

@@ -119,8 +119,10 @@ class WarningsScreen(ModalScreen[str]):
     @on(VirtualList.RowChosen)
     def _choose(self, event: VirtualList.RowChosen) -> None:
         event.stop()
-        self.dismiss(self._kinds[event.row].kind)
+        if self.is_current:  # a second enter may come while the screen is closing
+            self.dismiss(self._kinds[event.row].kind)
 
     def action_close(self) -> None:
         """Close without a choice."""
-        self.dismiss()
+        if self.is_current:
+            self.dismiss()

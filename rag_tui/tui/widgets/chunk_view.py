@@ -125,8 +125,7 @@ def header(
 
     A line each, but for a situation or prefix of several lines.
     """
-    page = f", page {chunk.page}" if chunk.page is not None else ""
-    lines = [fmt.content(chunk.location + page, "bold")]
+    lines = [fmt.content(chunk.location, "bold")]
     if chunk.context:
         lines.append(fmt.content(" › ".join(chunk.heading_path), HEADING_STYLE))
     if chunk.situation:
