@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +32,7 @@ from rag_tui.engine.errors import UsageError
 from rag_tui.engine.filters import parse, where_mask
 from rag_tui.engine.health import HEALTH_KINDS, Health, HealthKind, health
 from rag_tui.engine.index import Index
+from rag_tui.engine.patterns import Pattern
 from rag_tui.engine.types import Chunk
 
 EXIT_FOUND = 4
@@ -68,7 +68,7 @@ class ChunksRequest:
 class _Checked:
     """What was typed, made usable; whatever is wrong with it is told before any indexing."""
 
-    pattern: re.Pattern[str] | None
+    pattern: Pattern | None
     lint_kinds: tuple[LintKind, ...]
     """Kinds the listing is narrowed to."""
     health_kinds: tuple[HealthKind, ...]
@@ -90,8 +90,14 @@ def chunks_command(
     findings = lint(index) if shows_lint or checked.lint_kinds else ()
     state = health(index) if shows_health or checked.health_kinds else None
     if state is not None and index.vectors is None:
-        note("the index has no vectors yet: hubs, orphans, copies and isolated chunks are not told")
-    positions = _selected(index, request, checked, findings, state)
+        note(
+            "the index has no vectors yet: hubs, orphans, isolated chunks and copies that are not "
+            "equal in text are not told"
+        )
+    positions = _selected(index, request, checked)
+    findings = _findings_within(set(positions), findings, index)
+    if request.warnings:
+        positions = _warned(positions, checked, findings, state)
     chosen = set(positions)
     findings = tuple(finding for finding in findings if finding.position in chosen)
     told: dict[str, Any] = {}
@@ -192,14 +198,11 @@ def _check(request: ChunksRequest) -> _Checked:
         parse(request.where)
     pattern = None
     if request.regex is not None:
-        try:
-            pattern = re.compile(request.regex, re.MULTILINE)
-        except re.error as error:
-            where = f" at character {error.pos + 1}" if error.pos is not None else ""
-            raise UsageError(
-                f"--regex {request.regex!r} is not a regular expression: {error.msg}{where}",
-                "Correct it, or use --filter, which takes the text as it is.",
-            ) from error
+        pattern = Pattern(
+            request.regex,
+            name=f"--regex {request.regex!r}",
+            hint="Correct it, or use --filter, which takes the text as it is.",
+        )
     lint_kinds, health_kinds = _kinds("--warning", request.warnings)
     if ANY in request.fail_on:
         fail_lint, fail_health = _kinds(
@@ -239,36 +242,53 @@ def _prices(text: str | None) -> Prices | None:
     return Prices(input=read, cache_write=write, cache_read=cached, output=written)
 
 
-def _selected(
-    index: Index,
-    request: ChunksRequest,
-    checked: _Checked,
-    findings: Sequence[Finding],
-    state: Health | None,
-) -> list[int]:
+def _selected(index: Index, request: ChunksRequest, checked: _Checked) -> list[int]:
+    """What document, filter, text and pattern leave, whatever is wrong with it."""
     if request.document is not None and request.document not in index.document_of:
         known = ", ".join(list(index.document_of)[:5])
         raise UsageError(
             f"{request.document} is not a document of this index.", f"There are {known} and so on."
         )
-    warned = {f.position for f in findings if f.kind in checked.lint_kinds}
-    if state is not None:
-        warned.update(p for kind in checked.health_kinds for p in state.of_kind[kind])
     allowed = where_mask(request.where, index)
-    narrows = bool(request.warnings)
     words = request.text.casefold() if request.text is not None else None
     positions = [
         position
         for position, chunk in enumerate(index.chunks)
         if (request.document is None or chunk.doc_id == request.document)
         and (allowed is None or allowed[position])
-        and (not narrows or position in warned)
         and (words is None or words in _searched(chunk).casefold())
-        and (checked.pattern is None or checked.pattern.search(chunk.text) is not None)
+        and (checked.pattern is None or checked.pattern.found_in(chunk))
     ]
     if allowed is not None:
         note(f"filter {request.where}: {int(allowed.sum()):,} of {len(index.chunks):,} chunks")
     return positions
+
+
+def _findings_within(
+    selected: set[int], findings: Sequence[Finding], index: Index
+) -> tuple[Finding, ...]:
+    """The findings about selected chunks, naming no chunk that was left out."""
+    found = []
+    for finding in findings:
+        if finding.position not in selected:
+            continue
+        if finding.other is not None and finding.other not in selected:
+            named = f"#{finding.other} {index.chunks[finding.other].location}"
+            detail = finding.detail.replace(named, "a chunk outside this selection")
+            found.append(replace(finding, detail=detail, other=None))
+        else:
+            found.append(finding)
+    return tuple(found)
+
+
+def _warned(
+    positions: Sequence[int], checked: _Checked, findings: Sequence[Finding], state: Health | None
+) -> list[int]:
+    """Those of the chunks that have a kind of warning that was asked for."""
+    warned = {f.position for f in findings if f.kind in checked.lint_kinds}
+    if state is not None:
+        warned.update(p for kind in checked.health_kinds for p in state.of_kind[kind])
+    return [position for position in positions if position in warned]
 
 
 def _searched(chunk: Chunk) -> str:

@@ -34,6 +34,7 @@ from rag_tui.engine.events import CancelToken, Progress
 from rag_tui.engine.index import Index
 from rag_tui.engine.llms.claude import BASE_URL_VARIABLE, KEY_VARIABLES
 from rag_tui.engine.situations import SituationStore
+from rag_tui.engine.tokenizing import without_surrogates
 from rag_tui.engine.types import Chunk
 
 if TYPE_CHECKING:
@@ -261,7 +262,9 @@ def _problem(reply: Message) -> str:
 
 
 def _text_of(reply: Message) -> str:
-    return " ".join(" ".join(b.text for b in reply.content if b.type == "text").split())
+    text = " ".join(" ".join(b.text for b in reply.content if b.type == "text").split())
+    # JSON can say half of a surrogate pair, which neither a store nor a tokenizer takes.
+    return without_surrogates(text)
 
 
 def _usage_of(reply: Message) -> Usage:

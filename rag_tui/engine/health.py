@@ -10,7 +10,12 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rag_tui.engine.chunkers.repeats import PASSAGE_PLACES, passages, repeated_passages
+from rag_tui.engine.chunkers.repeats import (
+    PASSAGE_PLACES,
+    first_copies,
+    passages,
+    repeated_passages,
+)
 from rag_tui.engine.chunkers.tears import Tears, find_tears
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.index import Index
@@ -38,7 +43,8 @@ _CHECK_EVERY = 64
 
 HEALTH_RULES: Mapping[HealthKind, str] = MappingProxyType(
     {
-        "copy": f"nearest neighbour at a cosine of {COPY_COSINE} or more: one of them is enough",
+        "copy": f"nearest neighbour at a cosine of {COPY_COSINE} or more, or the same text as "
+        "another chunk, case and blank space aside: one of them is enough",
         "boilerplate": f"more than {BOILERPLATE_SHARE:.0%} of it stands in more than "
         f"{PASSAGE_PLACES} places",
         "fractured": "begins or ends within a sentence that neither neighbour holds whole",
@@ -77,7 +83,8 @@ class Health:
     """All of it. Arrays are non-writeable; row i belongs to position i."""
 
     neighbours: Neighbours | None
-    """None while the index has no vectors: hubs, orphans, copies, isolated are then empty."""
+    """None while the index has no vectors: hubs, orphans and isolated are then empty, and copies
+    are only those equal in text."""
     repeated_share: npt.NDArray[np.float64]
     """float64 ``(n_chunks,)``, 0 to 1."""
     tears: tuple[Tears, ...]
@@ -112,9 +119,11 @@ def health(index: Index, *, k: int = NEIGHBOURS, cancel: CancelToken | None = No
     """The health of a corpus, from its texts and the vectors the index already has.
 
     Copies are told by their vectors, so chunks that differ only beyond what the model reads are
-    copies too: the search cannot tell them apart. Hubs are those of Radovanović et al. (2010; see
-    `nearest_neighbours`) that are also common by `HUB_TIMES`; orphans are their anti-hubs. A far
-    nearest neighbour is told by the outer fence of J. Tukey (1977), "Exploratory data analysis".
+    copies too: the search cannot tell them apart. Chunks of the same text are copies as well,
+    however far apart their headings put their vectors. Hubs are those of Radovanović et al. (2010;
+    see `nearest_neighbours`) that are also common by `HUB_TIMES`; orphans are their anti-hubs. A
+    far nearest neighbour is told by the outer fence of J. Tukey (1977), "Exploratory data
+    analysis".
 
     Args:
         index: Not changed; no model is loaded.
@@ -134,6 +143,8 @@ def health(index: Index, *, k: int = NEIGHBOURS, cancel: CancelToken | None = No
     of_kind["fractured"] = tuple(i for i, one in enumerate(tears) if one.is_fractured)
     if near is not None and near.k:
         of_kind.update(_by_neighbours(near))
+    equal = first_copies(index.chunks, cancel=token)
+    of_kind["copy"] = tuple(sorted({*of_kind["copy"], *equal, *equal.values()}))
     share.setflags(write=False)
     kinds: list[list[HealthKind]] = [[] for _ in index.chunks]
     for kind in HEALTH_KINDS:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rag_tui.engine.errors import UsageError
 from rag_tui.engine.index import Index
+from rag_tui.engine.patterns import Pattern
 from rag_tui.engine.types import Chunk
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-PATTERN_TIMEOUT_S = 0.5
-"""Seconds a pattern may look at one chunk: a pattern that backtracks would never end."""
 
 _WHERE = re.compile(r"(?:^|\s)where:")
 _TERM = re.compile(r'(?:^|(?<=\s))(path|heading|warning):("[^"]*"|\S+)\s*')
@@ -71,27 +68,24 @@ def parse_filter(line: str) -> ChunkFilter:
     return ChunkFilter(text=rest, where=where, **terms)
 
 
-def compiled(pattern: str) -> Any:
+def compiled(pattern: str) -> Pattern:
     """The pattern, ready to search with a time limit.
 
     Raises:
         UsageError: When it cannot be read.
     """
-    import regex
-
-    try:
-        return regex.compile(pattern, regex.IGNORECASE | regex.MULTILINE)
-    except regex.error as error:
-        raise UsageError(
-            f"/{pattern}/ is no regular expression: {error}.",
-            "Put a backslash before characters that stand for themselves.",
-        ) from error
+    return Pattern(
+        pattern,
+        name=f"/{pattern}/",
+        hint="Put a backslash before characters that stand for themselves.",
+        ignore_case=True,
+    )
 
 
 def chunk_test(wanted: ChunkFilter) -> Callable[[Chunk], bool]:
     """Whether a chunk holds what is asked of its text, path and headings.
 
-    The test raises `UsageError` when a pattern takes longer than `PATTERN_TIMEOUT_S`.
+    The test raises `UsageError` when a pattern takes too long on one chunk, or on all so far.
     """
     text, path, heading = (part.casefold() for part in (wanted.text, wanted.path, wanted.heading))
     pattern = compiled(wanted.pattern) if wanted.pattern else None
@@ -101,7 +95,7 @@ def chunk_test(wanted: ChunkFilter) -> Callable[[Chunk], bool]:
             (not path or path in chunk.doc_id.casefold())
             and (not heading or heading in chunk.context.casefold())
             and (not text or _mentions(chunk, text))
-            and (pattern is None or _matches(pattern, wanted.pattern, chunk))
+            and (pattern is None or pattern.found_in(chunk))
         )
 
     return holds
@@ -138,14 +132,3 @@ def _mentions(chunk: Chunk, needle: str) -> bool:
         or needle in chunk.doc_id.casefold()
         or needle in chunk.context.casefold()
     )
-
-
-def _matches(pattern: Any, source: str, chunk: Chunk) -> bool:
-    try:
-        found = pattern.search(chunk.text, timeout=PATTERN_TIMEOUT_S, concurrent=True)
-    except TimeoutError as error:
-        raise UsageError(
-            f"/{source}/ takes more than {PATTERN_TIMEOUT_S} s on {chunk.location}.",
-            "Avoid a repetition inside a repetition, such as (a+)+.",
-        ) from error
-    return found is not None

@@ -18,6 +18,7 @@ SORTS: tuple[Sort, ...] = ("order", "longest", "shortest", "warnings")
 
 SAMPLE_SIZE = 10
 _BINS = 24
+_CHECK_EVERY = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def select(
     chunks. Returns what was found so far when cancelled.
 
     Raises:
-        UsageError: When the filter line cannot be read.
+        UsageError: When the filter line cannot be read, or its pattern takes too long.
     """
     positions: Sequence[int] = range(len(index.chunks))
     if selection.warning:
@@ -95,8 +96,10 @@ def _filtered(
         among = set(positions)
         positions = [position for position in meant if position in among]
     found: list[int] = []
+    # A pattern may take long on every single chunk.
+    check_every = 1 if wanted.pattern else _CHECK_EVERY
     for n, position in enumerate(positions):
-        if n % 1000 == 0 and is_cancelled():
+        if n % check_every == 0 and is_cancelled():
             break
         chunk = index.chunks[position]
         in_scope = selection.scope is None or selection.scope.holds(chunk)

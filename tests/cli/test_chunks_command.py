@@ -169,7 +169,8 @@ def test_lint_of_one_document_and_one_kind_is_narrowed(chunks: Run) -> None:
         (["--fail-on", "any"], 4),
         (["--fail-on", "any", "--document", "first.md"], 0),
         (["--fail-on", "any", "--document", "tiny.md"], 4),
-        (["--health", "--fail-on", "copy"], 0),
+        (["--health", "--fail-on", "copy"], 4),
+        (["--health", "--fail-on", "isolated"], 0),
     ],
 )
 def test_fail_on_decides_the_exit_code(chunks: Run, arguments: list[str], code: int) -> None:
@@ -214,8 +215,8 @@ def test_several_reports_come_in_one_json_value(chunks: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--regex", "("], "'(' is not a regular expression: missing ), unterminated"),
-        (["--regex", "a**"], "at character 3"),
+        (["--regex", "("], "'(' is no regular expression: missing ) at position 1"),
+        (["--regex", "a**"], "at position 2"),
         (["--where", "path~"], "path"),
         (["--warning", "spelling"], "spelling is no kind of warning"),
         (["--fail-on", "spelling"], "--fail-on spelling"),
@@ -237,6 +238,39 @@ def test_a_mistake_is_told_before_anything_is_printed(
     assert ran.code == 2
     assert words in ran.err
     assert ran.out == ""
+
+
+def test_a_pattern_that_would_never_end_is_a_mistake_with_a_fix(chunks: Run, docs: Path) -> None:
+    (docs / "slow.md").write_text(f"# Slow\n\n{'a' * 500}b\n")
+    ran = chunks("--regex", "(a|aa|aaa)+$(?<=c)", "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--regex '(a|aa|aaa)+$(?<=c)' takes more than 0.5 s on slow.md:1-3" in ran.err
+    assert "Write a simpler one" in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--where", 'path~"second*"'], ["--document", "second.md"], ["--regex", "Also"]]
+)
+def test_lint_names_no_chunk_outside_the_selection(chunks: Run, arguments: list[str]) -> None:
+    (row,) = chunks("--lint", "--json", *arguments).told["lint"]["findings"]
+    assert row["detail"] == "the same text as a chunk outside this selection"
+    assert row["other"] is None
+    for more in (["--lint"], ["--warning", "duplicate"], ["--lint", "--json"]):
+        assert "first.md" not in chunks(*more, *arguments).out
+
+
+def test_near_duplicates_name_no_chunk_outside_the_selection(chunks: Run, docs: Path) -> None:
+    words = " ".join(f"word{i}" for i in range(80))
+    (docs / "like1.md").write_text(f"# One\n\n{words} end\n")
+    (docs / "like2.md").write_text(f"# Two\n\n{words} stop\n")
+    (row,) = chunks("--lint", "--json", "--document", "like2.md").told["lint"]["findings"]
+    assert row["kind"] == "near-duplicate"
+    assert row["detail"].endswith("% like a chunk outside this selection")
+
+
+def test_narrowing_to_a_warning_still_names_the_partner(chunks: Run) -> None:
+    (row,) = chunks("--warning", "duplicate", "--json").told
+    assert row["warnings"] == [{"kind": "duplicate", "detail": "the same text as #1 first.md:1-3"}]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_tui.engine.analysis import WORDS
+from rag_tui.engine.retrievers.bm25 import BM25Postings, retrieve_bm25
+from rag_tui.engine.types import BM25Params
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 ACCENTED = st.text("aeé\u0301\u0327ñぱは\u309a水ポ가ᄀ\u1161\u11a8 .,-", max_size=30)
@@ -75,3 +79,27 @@ def test_tokens_and_spans_agree_for_any_text(text: str) -> None:
 def test_normal_form_of_a_text_never_changes_its_words(text: str) -> None:
     for form in ("NFC", "NFD"):
         assert WORDS.tokens(unicodedata.normalize(form, text)) == WORDS.tokens(text)
+
+
+CASE = Path(__file__).parents[3] / "shared" / "cases" / "21-identifiers"
+# Identifiers are not split, accents and plurals are not folded: these queries find nothing.
+NOT_CHOSEN = frozenset({"user name", "max retry", "cafe", "pump"})
+
+
+@pytest.mark.skipif(not CASE.is_dir(), reason="the shared cases are not here")
+def test_identifiers_find_their_document_first_and_what_is_not_chosen_finds_nothing() -> None:
+    docs = [json.loads(line) for line in (CASE / "docs.jsonl").read_text().splitlines()]
+    queries = [json.loads(line) for line in (CASE / "queries.jsonl").read_text().splitlines()]
+    names = [doc["id"] for doc in docs]
+    postings = BM25Postings.build(WORDS.tokens(doc["text"]) for doc in docs)
+    found = {}
+    for query in (one["q"] for one in queries):
+        ranking = retrieve_bm25(query, postings, names, BM25Params(), depth=1)
+        found[query] = [hit.chunk_id for hit in ranking.hits]
+    assert found == {one["q"]: [one["top1"]] * (one["q"] not in NOT_CHOSEN) for one in queries}
+
+
+def test_plus_signs_and_number_signs_belong_only_to_a_word_before_them() -> None:
+    assert WORDS.tokens("C++, C# and F#; a+b, #1, c#d, + ++ #") == [
+        *("c++", "c#", "and", "f#", "a", "b", "1", "c", "d"),
+    ]

@@ -171,6 +171,16 @@ async def test_a_chunk_that_fails_is_told_and_the_others_go_on(store: SituationS
     }
 
 
+async def test_half_a_surrogate_pair_in_a_reply_does_not_end_the_pass(
+    store: SituationStore,
+) -> None:
+    with replay_server(Script(reply=lambda _: whole_message("x \ud800"))) as server:
+        items = await run(server, store)
+    assert [i.text for i in items if isinstance(i, Situation)] == ["x \ufffd"] * 5
+    applied = apply_situations(INDEX.documents, INDEX.chunks, store)
+    assert {chunk.situation for chunk in applied} == {"x \ufffd"}
+
+
 @pytest.mark.parametrize("status", [401, 403, 404])
 async def test_a_refused_key_or_model_ends_the_pass_at_once(
     store: SituationStore, status: int

@@ -194,3 +194,22 @@ def test_bytes_that_are_not_utf8_are_read_as_windows_1252_and_said() -> None:
 def test_binary_content_is_refused_whatever_the_name(raw: bytes) -> None:
     with pytest.raises(UnusableFileError, match="not text"):
         decode(raw)
+
+
+def test_one_nul_byte_is_kept_and_said_and_more_are_refused() -> None:
+    one = decode(b"pump\x00 runs")
+    assert (one.text, one.notes, one.is_exact) == ("pump\x00 runs", ("1 NUL byte kept",), True)
+    with pytest.raises(UnusableFileError, match="not text: 2 NUL bytes") as caught:
+        decode(b"pump\x00 runs " * 2 + b"and runs" * 1000)
+    assert caught.value.state == "skipped"
+
+
+def test_one_good_letter_outweighs_one_wrong_byte(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes("caf\u00e9 ".encode() + b"\xff end")
+    ((document, report),) = load_folder(tmp_path)
+    assert document is not None
+    assert document.text == "caf\u00e9 \ufffd end"
+    assert (report.state, report.reason) == (
+        "partly",
+        "not UTF-8 at byte 6: 1 wrong byte replaced",
+    )

@@ -132,6 +132,16 @@ def test_chunks_that_the_search_cannot_tell_apart_are_copies() -> None:
     assert state.of_kind["copy"] == (0, 1)  # cos 5 degrees = 0.996
 
 
+def test_chunks_of_the_same_text_are_copies_wherever_their_vectors_are() -> None:
+    same = "Quiet hours begin at ten in the evening."
+    texts = [same, "The window is open.", f"  {same.upper()}\n", "The door is shut.", same]
+    state = health(index_of_texts(*texts, vectors=at_angles(0, 60, 120, 180, 240)), k=1)
+    assert state.of_kind["copy"] == (0, 2, 4)
+    assert "copy" in state.kinds[2]
+    assert health(index_of_texts(*texts)).of_kind["copy"] == (0, 2, 4)  # no vectors yet
+    assert health(index_of_texts(" ", "\n")).of_kind["copy"] == ()
+
+
 def test_a_chunk_far_from_all_others_is_isolated() -> None:
     angles = [*(i * 1.0 for i in range(20)), 100.0]
     texts = [f"This is the text of the chunk with number {i}." for i in range(21)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import json
 import zipfile
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
+import openpyxl  # type: ignore[import-untyped,unused-ignore]
 import pytest
 
 from rag_tui.engine.documents.loading import load_folder, load_stream
@@ -252,6 +254,10 @@ def test_subtitles_are_lines_and_minutes_are_pages() -> None:
 
 
 def archive(**entries: str) -> bytes:
+    return archive_of(entries)
+
+
+def archive_of(entries: Mapping[str, str | bytes]) -> bytes:
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in entries.items():
@@ -309,3 +315,79 @@ def test_blank_files_of_any_format_are_skipped_with_a_reason() -> None:
     reports = {name: refused(" \n", name) for name in names}
     assert {name: r.state for name, r in reports.items()} == dict.fromkeys(names, "skipped")
     assert all(r.reason.startswith("empty file") for r in reports.values())
+
+
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
+XXE = '<!DOCTYPE x [<!ENTITY b SYSTEM "file:///etc/hostname">]>'
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
+TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("declared", [BOMB, XXE, f"<!-- <a> -->\n{BOMB}"])
+def test_an_office_file_that_declares_entities_is_refused_for_that(
+    declared: str, codec: str
+) -> None:
+    inner = f'{declared}<w:document xmlns:w="{WORD}"><w:t>&b;</w:t></w:document>'
+    head = f'<?xml version="1.0" encoding="{codec}"?>'
+    raw = archive_of({"[Content_Types].xml": "", "word/document.xml": (head + inner).encode(codec)})
+    report = refused(raw, "a.docx")
+    assert report.state == "failed"
+    assert report.reason == "refused: the XML declares a document type (DTD)"
+
+
+def epub(*, spine: str = '<itemref idref="a"/>', declared: str = "") -> bytes:
+    package = (
+        f'<package>{declared and "&b;"}<manifest><item id="a" href="a.html"/>'
+        f'<item id="b" href="./a.html"/></manifest><spine>{spine}</spine></package>'
+    )
+    return archive_of(
+        {
+            "META-INF/container.xml": '<c><rootfile full-path="p.opf"/></c>',
+            "p.opf": declared + package,
+            "a.html": "<!DOCTYPE html><p>zirconium",
+        }
+    )
+
+
+def test_a_book_whose_list_declares_entities_is_refused_for_that() -> None:
+    report = refused(epub(declared=BOMB), "a.epub")
+    assert report.reason == "refused: the XML declares a document type (DTD)"
+
+
+def test_a_chapter_that_a_book_names_many_times_is_read_once() -> None:
+    document, _ = load(epub(spine='<itemref idref="a"/><itemref idref="b"/>' * 50), "a.epub")
+    assert document.text.count("zirconium") == 1
+
+
+def test_deep_nesting_is_called_so() -> None:
+    deep = "<w:ins>" * 9000 + "</w:ins>" * 9000
+    body = f'<w:document xmlns:w="{WORD}"><w:body>{deep}</w:body></w:document>'
+    raw = archive_of(
+        {
+            "[Content_Types].xml": f'<Types xmlns="{TYPES}"/>',
+            "_rels/.rels": f'<Relationships xmlns="{RELATIONS}"/>',
+            "word/document.xml": body,
+        }
+    )
+    report = refused(raw, "a.docx", LoadSettings(max_bytes=50_000_000))
+    assert (report.state, report.reason) == ("failed", "nested too deeply")
+
+
+def sheet(cells: dict[str, str]) -> bytes:
+    book = openpyxl.Workbook()
+    for place, value in cells.items():
+        book.active[place] = value
+    buffer = BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+def test_the_name_of_an_empty_column_is_not_lost() -> None:
+    document, _ = load(sheet({"A1": "hi", "XFD1048576": "far"}), "a.xlsx")
+    assert document.text == "Sheet\n\ncolumns without values: hi\n\ncolumn 16384: far"
+    document, _ = load(sheet({"A1": "name", "B1": "note", "A2": "pump"}), "a.xlsx")
+    assert document.text == "Sheet\n\ncolumns without values: note\n\nname: pump"
+    document, _ = load(sheet({"A1": "name", "A2": "pump"}), "a.xlsx")
+    assert document.text == "Sheet\n\nname: pump"

@@ -110,3 +110,29 @@ def test_pages_nested_a_thousand_deep_are_read(tmp_path: Path) -> None:
     assert report.state == "indexed"
     assert document is not None
     assert "zirconium" in document.text
+
+
+def test_a_conversion_that_needs_too_much_memory_says_how_much() -> None:
+    code = (
+        "from rag_tui.engine.documents import converters, worker\n"
+        "def convert(*_, **__): raise MemoryError\n"
+        "converters.convert = convert\n"
+        "worker.main()"
+    )
+    with (
+        Converters(timeout_s=60, command=(sys.executable, "-P", "-c", code)) as converters,
+        pytest.raises(UnusableFileError, match="needed more than 4 GB of memory"),
+    ):
+        html(converters)
+
+
+def test_a_converter_that_runs_out_of_stack_says_nested_too_deeply(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def too_deep(_raw: bytes, _options: object) -> Loaded:
+        raise RecursionError
+
+    monkeypatch.setattr("rag_tui.engine.documents.converters.html.convert_html", too_deep)
+    with pytest.raises(UnusableFileError, match="nested too deeply") as caught:
+        convert("html", b"x", name="x", options={})
+    assert caught.value.state == "failed"

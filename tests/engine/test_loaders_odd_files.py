@@ -55,7 +55,7 @@ EXPECTED: dict[str, tuple[FileState, str, str, str]] = {
     "md/mixed_newlines.md": ("indexed", "markdown", "", "Title"),
     "md/mkdocs_admonitions.md": ("indexed", "markdown", "", "!!! note"),
     "md/nested.md": ("indexed", "markdown", "", "- "),
-    "md/nul_bytes.md": ("indexed", "markdown", "2 NUL bytes kept", "Title"),
+    "md/nul_bytes.md": ("skipped", "", "not text: 2 NUL bytes", ""),
     "md/only_whitespace.md": ("skipped", "", "only blank space", ""),
     "md/rust_book_SUMMARY.md": ("indexed", "markdown", "", "](ch01-00-getting-started.md)"),
     "md/setext_like.md": ("indexed", "markdown", "", "Record Field Exchange"),

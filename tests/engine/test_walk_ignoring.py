@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,25 @@ def test_a_limit_that_is_not_positive_is_refused() -> None:
 
 def test_a_password_is_not_part_of_what_is_printed() -> None:
     assert "hunter2" not in repr(LoadSettings(pdf_passwords=("hunter2",)))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_called_gitignore_is_not_waited_for(tmp_path: Path) -> None:
+    tree(tmp_path, "a.md")
+    os.mkfifo(tmp_path / ".gitignore")
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from rag_tui.engine.documents.walk import find_files\n"
+        "print([file.doc_id for file in find_files(Path(sys.argv[1])).files])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)
+    assert done.stdout == "['a.md']\n"
+
+
+def test_a_huge_file_called_gitignore_holds_no_rules(tmp_path: Path) -> None:
+    tree(tmp_path, "a.md")
+    (tmp_path / ".gitignore").write_bytes(b"*.md\n" + b"#" * 999_995)
+    assert ids(tmp_path) == []
+    (tmp_path / ".gitignore").write_bytes(b"*.md\n" + b"#" * 999_996)
+    assert ids(tmp_path) == ["a.md"]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from textual.widgets import Input
 
+from rag_tui.engine import patterns
 from rag_tui.engine.errors import UsageError
+from rag_tui.engine.index import Index
 from rag_tui.tui.chunk_filter import ChunkFilter, chunk_test, kinds_meant, parse_filter
 from rag_tui.tui.chunk_notes import HealthNote, collect
 from rag_tui.tui.chunk_selection import SAMPLE_SIZE, Selection, select
+from rag_tui.tui.screens import chunks as chunks_module
 from rag_tui.tui.screens.chunks import ChunksScreen
 from rag_tui.tui.widgets.chunk_list import ChunkList
 from tests.hostile import HOSTILE
@@ -57,6 +64,38 @@ def test_a_pattern_that_would_never_end_is_stopped() -> None:
     holds = chunk_test(ChunkFilter(pattern=r"(a|aa|aaa)+$(?<=c)"))
     with pytest.raises(UsageError, match="takes more than"):
         holds(index.chunks[0])
+
+
+SLOW = r"/(a|aa|aaa)+$(?<=c)/"
+
+
+def slow_index(n: int) -> Index:
+    """Chunks on which `SLOW` takes long, but not forever."""
+    return make_index([make_document("a.md", [(f"S{i}", "a" * 26) for i in range(n)], title="A")])
+
+
+def test_a_pattern_that_is_slow_on_every_chunk_has_two_seconds_in_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patterns, "PATTERN_TIMEOUT_S", 60.0)
+    started = time.perf_counter()
+    with pytest.raises(UsageError) as caught:
+        select(slow_index(500), Selection(needle=SLOW))
+    assert time.perf_counter() - started < 8
+    assert f"{SLOW} takes more than 2 s on these chunks" in caught.value.message
+    assert "simpler" in caught.value.hint
+
+
+@pytest.mark.parametrize(("needle", "n_polls"), [("/x/", 4), ("x", 1)])
+def test_a_pattern_can_be_left_between_any_two_chunks(needle: str, n_polls: int) -> None:
+    polls = []
+
+    def is_cancelled() -> bool:
+        polls.append(1)
+        return len(polls) == 4
+
+    select(slow_index(20), Selection(needle=needle), is_cancelled=is_cancelled)
+    assert len(polls) == n_polls
 
 
 NOTES = collect(
@@ -134,6 +173,42 @@ async def test_a_filter_that_is_not_finished_changes_nothing_and_says_why() -> N
         await pilot.pause()
         assert not box.has_class("-bad")
         assert list(app.screen.query_one(ChunkList).positions) == [3]
+
+
+async def test_the_filter_says_that_it_is_at_work_and_then_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go_on = threading.Event()
+
+    def slow_select(index: Index, selection: Selection, **others: Any) -> Sequence[int]:
+        if selection.needle:
+            go_on.wait(10)
+            raise UsageError("It takes too long.", "Write a simpler one.")
+        return select(index, selection, **others)
+
+    monkeypatch.setattr(chunks_module, "select", slow_select)
+    app = IndexApp(ChunksScreen(), guesthouse())
+    async with app.run_test(size=(160, 45)) as pilot:
+        await pilot.app.workers.wait_for_complete()
+        await pilot.press("slash")
+        box = app.screen.query_one("#filter", Input)
+        box.value = "/a/"
+        await pilot.pause()
+        assert str(box.border_subtitle) == "filtering…"
+        assert not box.has_class("-bad")
+        go_on.set()
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert str(box.border_subtitle) == "It takes too long. Write a simpler one."
+        assert box.has_class("-bad")
+        go_on.clear()
+        box.value = "/b/"
+        await pilot.pause()
+        box.value = ""
+        await pilot.pause()
+        go_on.set()
+        await pilot.pause(0.2)
+        assert str(box.border_subtitle) == ""  # what is not wanted any more is not told of
 
 
 def test_metadata_of_the_front_matter_can_be_filtered_on() -> None:

@@ -56,9 +56,8 @@ class WindowsChunker:
         start, end = layout.span
         text = layout.document.text
         places = self._starts(text, start, end, self._by)
-        places = [at for at in places if not is_inside_character(text, at)]
-        if not places:
-            return
+        places = [at for at in places if not is_inside_character(text, at)] or [start]
+        # Also where no place is left, e.g. in a text without a token: what is there is not lost.
         places[0] = start
         ends = self._totals(text, places, start, end)
         borders = [*places, end]

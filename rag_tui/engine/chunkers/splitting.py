@@ -47,9 +47,12 @@ def split(
 def windows_in(
     text: str, start: int, end: int, ruler: Ruler, size: int, overlap: int
 ) -> Iterator[tuple[int, int]]:
-    """Windows of ``size`` units over a stretch, none of them blank, which together cover it."""
+    """Windows of ``size`` units over a stretch, none of them blank, which together cover it.
+
+    Where a tokenizer sees nothing, `LONGEST_UNIT` characters are a unit.
+    """
     body = text[start:end]
-    spans = ruler.units(body)
+    spans = ruler.units(body) or _plain_units(body)
     for first, after in fitted_windows(cut_strengths(body, spans), size, overlap):
         low = spans[first][0] if first else 0
         high = spans[after][0] if after < len(spans) else len(body)
@@ -98,6 +101,12 @@ def _ascending(pieces: Iterable[Piece]) -> list[Piece]:
     return made
 
 
+def _plain_units(text: str) -> list[tuple[int, int]]:
+    """Units of a text without a token, e.g. of nothing but accents: it must not be lost."""
+    ends = range(LONGEST_UNIT, len(text) + LONGEST_UNIT, LONGEST_UNIT)
+    return [(end - LONGEST_UNIT, min(end, len(text))) for end in ends]
+
+
 def _cut_anew(document: Document, piece: Piece, count: int, ruler: Ruler) -> list[Piece]:
     front = ruler.context_cost(piece.heading_path) + ruler.n_special
     prefix_cost = ruler.counter.count([piece.prefix])[0] if piece.prefix else 0
@@ -110,6 +119,8 @@ def _cut_anew(document: Document, piece: Piece, count: int, ruler: Ruler) -> lis
     if count + ruler.n_special <= allowed and n_characters <= allowed * LONGEST_UNIT:
         return [piece]
     room = max(1, allowed - front - prefix_cost)
+    # As in `Ruler.costs`: of a text in which the tokenizer sees nothing, the length counts.
+    count = max(count, n_characters // LONGEST_UNIT, 1)
     # About equal parts: a crumb of what is too much by a few tokens says nothing.
     n_parts = -(-count // room)
     budget = min(room, max(1, count // n_parts * 9 // 8))

@@ -12,6 +12,9 @@ from rag_tui.engine.errors import UsageError
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_MAX_BYTES = 1_000_000
+"""Of a file of rules; a larger one is something else under that name."""
+
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
@@ -84,6 +87,9 @@ def _relative(doc_id: str, prefix: str) -> str:
 
 def _read_lines(path: Path) -> list[str]:
     try:
+        # Only a regular file: opening a pipe waits for one who writes.
+        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
+            return []
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return []

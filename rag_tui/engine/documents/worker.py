@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 _MEMORY_BYTES = 4 << 30
 _STACK_BYTES = 256 << 20
@@ -40,17 +40,25 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
             loaded = convert(
                 request["format"], raw, name=request["name"], options=request["options"]
             )
-            answer = loaded.to_json()
+            line = _line(loaded.to_json())
         except UnusableFileError as error:
-            answer = {"reason": error.message, "state": error.state, "hint": error.hint}
+            line = _refusal(error.message, error.state, error.hint)
         except MemoryError:
-            answer = {"reason": "needs too much memory", "state": "failed", "hint": ""}
+            line = _refusal(f"needed more than {_MEMORY_BYTES >> 30} GB of memory")
         except Exception as error:
             first = str(error).strip().split("\n", 1)[0][:200]
             reason = f"{type(error).__name__}: {first}" if first else type(error).__name__
-            answer = {"reason": reason, "state": "failed", "hint": ""}
-        answers.write(json.dumps(answer, ensure_ascii=True).encode("ascii") + b"\n")
+            line = _refusal(reason)
+        answers.write(line)
         answers.flush()
+
+
+def _refusal(reason: str, state: str = "failed", hint: str = "") -> bytes:
+    return _line({"reason": reason, "state": state, "hint": hint})
+
+
+def _line(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer, ensure_ascii=True).encode("ascii") + b"\n"
 
 
 def _limit_memory() -> None:

@@ -40,6 +40,7 @@ from rag_tui.tui.widgets.document_tree import DocumentTree, TreeTarget
 
 Pane = Literal["tree", "list", "view"]
 PANES: tuple[Pane, ...] = ("tree", "list", "view")
+_FILTER_JOB = "the filter"
 
 
 class HasIndex(Protocol):
@@ -238,6 +239,8 @@ class ChunksScreen(JudgingScreen):
     @on(Worker.StateChanged)
     def _show_failure(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR and event.worker.node is self:
+            if event.worker.name == _FILTER_JOB:
+                self._tell_about_filter("")
             error = event.worker.error
             text = f"{event.worker.name} failed: {error}"
             if isinstance(error, RagTuiError):
@@ -374,10 +377,13 @@ class ChunksScreen(JudgingScreen):
         if index is None:
             return
         if selection.is_quick:
+            # What is still being filtered is not wanted any more, nor what may be wrong with it.
+            self.workers.cancel_group(self, _FILTER_JOB)
             positions = select(index, selection, notes=self._notes)
             self._show_selected(self.Selected(index, selection, positions, keep))
         else:
-            start(self, partial(self._find_in_thread, index, selection, keep), "the filter")
+            self._tell_about_filter("filtering…", is_problem=False)
+            start(self, partial(self._find_in_thread, index, selection, keep), _FILTER_JOB)
 
     async def _find_in_thread(self, index: Index, selection: Selection, keep: int | None) -> None:
         notes = self._notes
@@ -397,10 +403,10 @@ class ChunksScreen(JudgingScreen):
             return
         self._show_selected(self.Selected(index, selection, positions, keep))
 
-    def _tell_about_filter(self, problem: str) -> None:
+    def _tell_about_filter(self, status: str, *, is_problem: bool = True) -> None:
         box = self.query_one("#filter", Input)
-        box.set_class(bool(problem), "-bad")
-        box.border_subtitle = fmt.content(problem)
+        box.set_class(bool(status) and is_problem, "-bad")
+        box.border_subtitle = fmt.content(status)
 
     def _row(self, position: int) -> ChunkRow:
         index = cast(Index, self._index)

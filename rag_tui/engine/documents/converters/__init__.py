@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
+from io import BytesIO
 from typing import Any
 
 from rag_tui.engine.documents.parts import INSTALL_FORMATS, Loaded, UnusableFileError
 
 Converter = Callable[[bytes, Mapping[str, Any]], Loaded]
+
+DTD_REFUSED = "refused: the XML declares a document type (DTD)"
+_OFFICE = frozenset({"docx", "pptx", "xlsx"})
+_PROLOG_BYTES = 65_536
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_DOCTYPE = re.compile(rb"[^<]*(?:<\?[^<]*)*<!DOCTYPE")
 
 
 def convert(format_name: str, raw: bytes, *, name: str, options: Mapping[str, Any]) -> Loaded:
@@ -17,13 +27,39 @@ def convert(format_name: str, raw: bytes, *, name: str, options: Mapping[str, An
         UnusableFileError: When the file cannot be used, or a library is not installed.
     """
     try:
-        return _converter(format_name)(raw, options)
+        converter = _converter(format_name)
+        if format_name in _OFFICE:
+            _refuse_document_types(raw)
+        return converter(raw, options)
+    except RecursionError as error:
+        raise UnusableFileError("nested too deeply", state="failed") from error
     except ModuleNotFoundError as error:
         raise UnusableFileError(
             f"reading {format_name} needs {error.name}: {INSTALL_FORMATS}",
             state="skipped",
             hint=INSTALL_FORMATS,
         ) from error
+
+
+def _refuse_document_types(raw: bytes) -> None:
+    """Office files have none; entities in one are bombs or name other files.
+
+    Parsers refuse or pass over them, each with an error that says something else.
+    """
+    if not zipfile.is_zipfile(BytesIO(raw)):
+        return  # the converter says what it is instead
+    with zipfile.ZipFile(BytesIO(raw)) as archive:
+        for info in archive.infolist():
+            if not info.filename.lower().endswith((".xml", ".rels")):
+                continue
+            try:
+                with archive.open(info) as part:
+                    # without the zeros of UTF-16
+                    head = part.read(_PROLOG_BYTES).replace(b"\0", b"")
+            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, zlib.error):
+                continue  # damaged or encrypted: so says the converter
+            if _DOCTYPE.match(_COMMENT.sub(b"", head)):
+                raise UnusableFileError(DTD_REFUSED, state="failed")
 
 
 def _converter(format_name: str) -> Converter:

@@ -9,6 +9,7 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote
 
+from rag_tui.engine.documents.converters import DTD_REFUSED
 from rag_tui.engine.documents.converters.html import html_to_markdown
 from rag_tui.engine.documents.parts import Loaded, Part, UnusableFileError, join_parts, one_line
 
@@ -21,7 +22,10 @@ def convert_epub(raw: bytes, _options: Mapping[str, Any]) -> Loaded:
     Raises:
         UnusableFileError: When the book has no list of contents to go by.
     """
-    from defusedxml import ElementTree  # type: ignore[import-untyped,unused-ignore]
+    from defusedxml import (  # type: ignore[import-untyped,unused-ignore]
+        DefusedXmlException,
+        ElementTree,
+    )
 
     with zipfile.ZipFile(BytesIO(raw)) as archive:
         try:
@@ -30,6 +34,8 @@ def convert_epub(raw: bytes, _options: Mapping[str, Any]) -> Loaded:
             package = ElementTree.fromstring(archive.read(where))
         except (KeyError, StopIteration, ElementTree.ParseError) as error:
             raise UnusableFileError("damaged EPUB: no list of its parts", state="failed") from error
+        except DefusedXmlException as error:
+            raise UnusableFileError(DTD_REFUSED, state="failed") from error
         missing: list[str] = []
         text, pages = join_parts(
             list(_chapters(archive, package, posixpath.dirname(where), missing))
@@ -52,11 +58,15 @@ def _chapters(
     archive: zipfile.ZipFile, package: Any, folder: str, missing: list[str]
 ) -> Iterator[Part]:
     href_of = {e.get("id"): e.get("href") for e in package.iter() if _is(e, "item")}
+    seen: set[str] = set()
     for reference in package.iter():
         href = href_of.get(reference.get("idref")) if _is(reference, "itemref") else None
         if not href:
             continue
         path = posixpath.normpath(posixpath.join(folder, unquote(href)))
+        if path in seen:  # a list that names one chapter a thousand times is no longer book
+            continue
+        seen.add(path)
         try:
             html = archive.read(path).decode("utf-8", "replace")
         except KeyError:

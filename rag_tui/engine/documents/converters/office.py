@@ -33,8 +33,14 @@ def convert_xlsx(raw: bytes, _options: Mapping[str, Any]) -> Loaded:
     pages: list[Page] = []
     at = 0
     for number, sheet in enumerate(book.worksheets, start=1):
-        names, rows = table_header([row for row in _rows(sheet) if any(row)])
+        filled = [row for row in _rows(sheet) if any(row)]
+        names, rows = table_header(filled)
         records = [table_record(names, row) for row in rows]
+        if records and len(rows) < len(filled):
+            used = {n for row in rows for n, cell in enumerate(row) if cell}
+            if empty := [name for n, name in enumerate(names) if n not in used]:
+                # no record names these columns
+                records.insert(0, f"columns without values: {', '.join(empty)}")
         if not names:
             continue
         title = one_line(sheet.title)
