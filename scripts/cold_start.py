@@ -82,7 +82,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "RAG_TUI_CACHE_DIR": cache, "TERM": "xterm-256color"}
         env |= {"HF_HUB_OFFLINE": "1"}
-        rag_tui = [python, "-m", "rag_tui"]
+        script = Path(python).with_name("rag-tui")
+        rag_tui = [str(script)] if script.exists() else [python, "-m", "rag_tui"]
         question = [*rag_tui, "search", "Can I bring my dog?", "--json"]
         first = command_time(question, env)
         measures: dict[str, Callable[[], float]] = {

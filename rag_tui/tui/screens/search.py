@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.reactive import reactive
@@ -23,7 +23,7 @@ from rag_tui.tui.keys import Scope, bindings
 from rag_tui.tui.messages import SearchFailed, SearchFinished, StageFinished
 from rag_tui.tui.screens.inspect import InspectScreen
 from rag_tui.tui.widgets.query_bar import QueryBar
-from rag_tui.tui.widgets.result_list import METHODS, TITLES, ResultList
+from rag_tui.tui.widgets.result_list import METHODS, TITLES, ListGrid, ResultList
 from rag_tui.tui.widgets.status_line import CorpusStatus, StatusLine
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ bars      compare rows of one list only; scores of different lists are never com
         self.question = ""
         self.lists = {method: ResultList(method) for method in METHODS}
         self.query_bar = QueryBar()
+        self._strip = Static("", id="list-strip", markup=False)
         self._waiting: frozenset[Method] = frozenset()
         self._follows_top = True
         self._wants_knobs = True
@@ -91,8 +92,7 @@ bars      compare rows of one list only; scores of different lists are never com
         self.set_class(width >= WIDE, "-tuning")
         yield StatusLine()
         yield self.query_bar
-        yield Static("", id="list-strip", markup=False)
-        with Container(id="lists"):
+        with ListGrid(id="lists"):
             yield from self.lists.values()
         with Horizontal(id="detail"):
             yield self.tabs
@@ -103,7 +103,6 @@ bars      compare rows of one list only; scores of different lists are never com
         if app.session is not None:
             self.take_session(app.session)
         self.question = self.query_bar.question = app.question.strip()
-        self.query_bar.focus_input()
         self.watch(app, "status", self._take_status)
         self.watch(app, "index", self._take_index)
 
@@ -121,10 +120,14 @@ bars      compare rows of one list only; scores of different lists are never com
 
         self.knobs_panel = KnobsPanel()
         self._job_bar = JobBar()
+        await self.mount(self._strip, before="#lists")
+        await self.query_bar.complete()
         await self.mount(self._job_bar, Footer(compact=True, show_command_palette=False))
         self.watch(self.workbench, "progress", self._take_progress)
         await self.query_one("#detail").mount(self.knobs_panel)
         await super().complete()
+        if self.focused is None:
+            self.query_bar.focus_input()
 
     def on_resize(self, event: events.Resize) -> None:
         """Only a wide terminal has room for knobs that nobody is turning."""
@@ -364,7 +367,7 @@ bars      compare rows of one list only; scores of different lists are never com
             )
             for m in METHODS
         ]
-        self.query_one("#list-strip", Static).update(Content.assemble("[ ", *names, " ]"))
+        self._strip.update(Content.assemble("[ ", *names, " ]"))
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """The list that has the focus is the active one."""

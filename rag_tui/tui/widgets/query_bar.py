@@ -105,7 +105,10 @@ class QueryBar(Horizontal):
         """The prompt sign, the input, the remark."""
         yield Static("❯", id="query-prompt", markup=False)
         yield self._input
-        yield self._info
+
+    async def complete(self) -> None:
+        """The remark can wait until the first frame is there."""
+        await self.mount(self._info)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Start a search after a pause, when that is switched on."""

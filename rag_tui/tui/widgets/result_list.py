@@ -15,6 +15,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import BindingType
+from textual.containers import Container
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
@@ -62,6 +63,28 @@ class ResultRow:
     """File and lines; a second line where there is room, else behind the label."""
 
 
+class ListGrid(Container):
+    """Holds the four lists, and once for all of them the styles that they share.
+
+    Every component class of a widget is styled anew with the widget, before the first frame too.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "result-list--bar",
+        "result-list--badge",
+        "result-list--dim",
+        "result-list--error",
+    }
+    DEFAULT_CSS = """
+    ListGrid {
+        & > .result-list--bar { color: $primary; }
+        & > .result-list--badge { color: $text-muted; }
+        & > .result-list--dim { color: $text-muted; text-style: dim; }
+        & > .result-list--error { color: $text-error; }
+    }
+    """
+
+
 class ResultList(ScrollView, can_focus=True):
     """The list of one method. It is told what to show and posts what the user chose."""
 
@@ -70,10 +93,6 @@ class ResultList(ScrollView, can_focus=True):
     HELP = "One method's ranking. Selecting a row marks the same chunk in all four lists."
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "result-list--selected",
-        "result-list--bar",
-        "result-list--badge",
-        "result-list--dim",
-        "result-list--error",
     }
     DEFAULT_CSS = """
     ResultList {
@@ -86,10 +105,6 @@ class ResultList(ScrollView, can_focus=True):
             background: $block-cursor-background; color: $block-cursor-foreground;
             text-style: $block-cursor-text-style;
         }
-        & > .result-list--bar { color: $primary; }
-        & > .result-list--badge { color: $text-muted; }
-        & > .result-list--dim { color: $text-muted; text-style: dim; }
-        & > .result-list--error { color: $text-error; }
     }
     """
 
@@ -165,9 +180,7 @@ class ResultList(ScrollView, can_focus=True):
             segments = draw(self.rows[row], width, base)
         elif line - self._rows_end < len(self._lines):
             text, is_error = self._lines[line - self._rows_end]
-            style = self.get_component_rich_style(
-                "result-list--error" if is_error else "result-list--dim"
-            )
+            style = self._shared("result-list--error" if is_error else "result-list--dim")
             segments = [Segment(text, base + style)]
         else:
             segments = []
@@ -178,7 +191,7 @@ class ResultList(ScrollView, can_focus=True):
         if row.chunk_id == self.selected:
             style = base + self.get_component_rich_style("result-list--selected")
         elif self.is_stale:
-            style = base + self.get_component_rich_style("result-list--dim")
+            style = base + self._shared("result-list--dim")
         is_plain = style is not base
         bar_style = style if is_plain else style + self._colour("result-list--bar")
         badge_style = style if is_plain else style + self._colour("result-list--badge")
@@ -207,7 +220,7 @@ class ResultList(ScrollView, can_focus=True):
         if row.chunk_id == self.selected:
             style = base + self.get_component_rich_style("result-list--selected")
         elif self.is_stale:
-            style = base + self.get_component_rich_style("result-list--dim")
+            style = base + self._shared("result-list--dim")
         badge = f"{row.badge:<{self._badge_width}}  " if self._has_low_badges else ""
         head = fmt.fit(" " * 5 + badge, min(5 + cell_len(badge), width))
         text = head + fmt.fit(row.place, width - cell_len(head), keep_end=True)
@@ -232,9 +245,16 @@ class ResultList(ScrollView, can_focus=True):
     def _rows_end(self) -> int:
         return self._row_height * len(self.rows)
 
+    def _shared(self, component: str) -> Style:
+        """A style that all lists share."""
+        holder = self.parent
+        return (
+            holder.get_component_rich_style(component) if isinstance(holder, ListGrid) else Style()
+        )
+
     def _colour(self, component: str) -> Style:
         """A component's text colour alone, so that the row's background stays."""
-        return Style(color=self.get_component_rich_style(component).color)
+        return Style(color=self._shared(component).color)
 
     # -- events and actions ------------------------------------------------------------------
 
@@ -307,7 +327,9 @@ class ResultList(ScrollView, can_focus=True):
         self._wrap()
 
     def _wrap(self) -> None:
-        width = max(1, self.size.width)
+        width = self.size.width
+        if width <= 0:
+            return  # not laid out yet: the first resize wraps
         shown = [("✗ " if self._is_error else "") + self._message] if self._message else []
         shown += [f"→ {self._hint}"] if self._hint else []
         self._lines = [
