@@ -119,12 +119,14 @@ async def test_a_pass_that_was_stopped_pays_only_for_the_rest(store: SituationSt
                     kept.append(item.chunk_id)
                     if len(kept) == 2:
                         token.cancel()
-        first = len(server.requests)
-        assert 2 <= first < 5
         known = plan(INDEX, settings, store=store).n_known
+        assert 2 <= known < 5
         assert plan(INDEX, settings, store=store).n_chunks == 5 - known
+    # Another server: a request that was under way when the pass was stopped may still arrive at
+    # the first one.
+    with replay_server(Script(reply=echo)) as server:
         items = await run(server, store, concurrency=1)
-        again = [chunk_in(request.body) for request in server.requests[first:]]
+        again = [chunk_in(request.body) for request in server.requests]
     assert len(again) == 5 - known <= 3
     assert again == [c.text for c in INDEX.chunks][known:]
     assert not {i.chunk_id for i in items if isinstance(i, Situation)} & set(kept)
