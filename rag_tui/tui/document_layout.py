@@ -169,7 +169,7 @@ def _wrapped_wide(line: str, width: int) -> Iterator[tuple[int, int]]:
     space = 0
     for i, character in enumerate(line):
         cells = _cells(character)
-        if used + cells > width and i > at:
+        while used + cells > width and i > at:  # twice where the rest is still too long
             cut = space if space > at else i
             yield at, cut
             used = since_space if cut == space and cut != i else 0

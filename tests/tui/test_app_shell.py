@@ -162,7 +162,7 @@ async def test_a_folder_without_documents_says_what_to_do(
         await settle(pilot)
         message = search_screen(pilot).lists["bm25"].message
         assert "no files that can be indexed" in message
-        assert ".md" in message
+        assert "Markdown" in message
         assert phase(app) == "failed"
         (folder / "a.md").write_text("# A\n\nA dog.\n")
         await pilot.press("escape", "ctrl+r")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -230,7 +232,8 @@ async def test_both_sides_are_on_screen_at_every_size(
 def session_with(limit: int) -> SimpleNamespace:
     """What the screens read of a session, with a tokenizer of one token a word."""
     counter = WordTokenCounter(limit=limit, n_special=0)
-    settings = SimpleNamespace(engine=SimpleNamespace(chunking=ChunkingSettings()))
+    engine = SimpleNamespace(chunking=ChunkingSettings(), cache_dir=Path(os.devnull))
+    settings = SimpleNamespace(engine=engine)
     return SimpleNamespace(models=SimpleNamespace(token_counter=lambda: counter), settings=settings)
 
 
