@@ -125,3 +125,26 @@ def test_a_section_of_the_wrong_type_is_not_hidden_by_the_environment(
     monkeypatch.setenv("RAG_TUI_SEARCH__TOP_K", "3")
     with pytest.raises(UsageError, match="must be a table"):
         load_settings(folder)
+
+
+@pytest.mark.parametrize("text", ['["*.md", "a/**"]', "*.md, a/**"])
+def test_a_list_in_the_environment_is_json_or_parts_between_commas(
+    text: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_TUI_LOADING__INCLUDE", text)
+    assert load_settings(folder).engine.loading.include == ("*.md", "a/**")
+
+
+@pytest.mark.parametrize("line", ["outside_links = true", "pdf_passwords = ['x']"])
+def test_a_folder_may_neither_lead_out_of_itself_nor_name_passwords(
+    line: str, folder: Path
+) -> None:
+    (folder / "rag-tui.toml").write_text(f"[loading]\n{line}\n")
+    with pytest.raises(UsageError, match="may not decide"):
+        load_settings(folder)
+
+
+def test_prices_of_the_settings_reach_the_facts(folder: Path) -> None:
+    (folder / "rag-tui.toml").write_text("[prices]\ninput = 2\ncurrency = 'EUR'\n")
+    prices = load_settings(folder).token_prices
+    assert (prices.input, prices.cache_read, prices.currency) == (2.0, 0.5, "EUR")

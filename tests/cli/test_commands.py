@@ -390,3 +390,77 @@ def test_hostile_documents_and_questions_leave_no_control_sequence_on_stdout(
         printed = (done.stdout + done.stderr).decode("utf-8")
         assert not set(printed) & {"\x1b", "\x07", "\x9b", "\x9d", "\0"}
     assert json.loads(done.stdout)["methods"]["bm25"]["hits"][0]["text"].count("marker") == 1
+
+
+def test_one_document_can_come_from_stdin(env: dict[str, str]) -> None:
+    arguments = ["chunks", "--folder", "-", "--embedder", "hashing", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "rag_tui", *arguments],
+        input="# Pump\n\nPrime it first.\n\n## Valve\n\nOpen slowly.\n",
+        capture_output=True,
+        text=True,
+        env=env,
+        cwd=ROOT,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert [row["heading_path"] for row in told] == [["Pump"], ["Pump", "Valve"]]
+    assert [row["file"] for row in told] == ["stdin.md", "stdin.md"]
+
+
+def test_ask_takes_the_model_of_the_index(env: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Pump\n\nThe pump is primed with water.\n")
+    rag_tui("index", str(folder), "--embedder", "hashing", env=env)
+    flags = ["--folder", str(folder), "--embedder", "hashing", "--prompt"]
+    assert "primed with water" in rag_tui("ask", "How is the pump primed?", *flags, env=env).stdout
+
+
+def test_settings_and_questions_of_a_folder_are_no_documents(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nsome text\n")
+    (folder / "rag-tui.toml").write_text("[search]\ntop_k = 3\n")
+    (folder / "questions.jsonl").write_text('{"question": "some text?"}\n')
+    told = json.loads(
+        rag_tui("index", str(folder), "--embedder", "hashing", "--json", env=env).stdout
+    )
+    assert told["n_documents"] == 1
+    states = {row["path"]: (row["state"], row["reason"]) for row in told["files"]}
+    for name in ("rag-tui.toml", "questions.jsonl"):
+        assert states[name] == ("skipped", "questions, labels or settings, not documents")
+
+
+def test_a_file_of_records_with_a_broken_line_is_partly_indexed(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "rec.jsonl").write_text(
+        '{"id": "x", "text": "first record"}\nnot json\n{"id": "y", "text": "second record"}\n'
+    )
+    fields = {"RAG_TUI_LOADING__JSON_TEXT_FIELDS": "text", "RAG_TUI_LOADING__JSON_ID_FIELD": "id"}
+    done = rag_tui("index", str(folder), "--embedder", "hashing", "--json", env={**env, **fields})
+    states = {row["path"]: row["state"] for row in json.loads(done.stdout)["files"]}
+    assert states["rec.jsonl"] == "partly"
+    assert states["rec.jsonl#x"] == states["rec.jsonl#y"] == "indexed"
+
+
+def test_a_fault_of_ours_is_told_in_two_lines_and_logged(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import rag_tui.cli.commands as commands\n"
+        "def broken(*arguments, **options):\n"
+        "    raise ZeroDivisionError('for [/] a test')\n"
+        "commands.search_table = broken\n"
+    )
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    done = rag_tui("search", DOG, env={**env, "PYTHONPATH": path}, code=1)
+    assert "unexpected ZeroDivisionError: for [/] a test" in done.stderr
+    log = Path(rag_tui("locate", "log", env=env).stdout.strip())
+    assert str(log) in done.stderr
+    assert "ZeroDivisionError" in log.read_text()
