@@ -46,3 +46,27 @@ async def test_two_quick_enters_on_the_files_leave_the_app_whole(app: RagTuiApp)
             await settle(pilot)
             assert app.is_running
             assert isinstance(app.screen, ChunksScreen)
+
+
+async def test_browsing_brings_the_chunk_into_view_however_far_down_it_is(
+    tmp_path: Path, backend: SmallBackend
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    sections = "".join(f"## Section {i}\n\nword{i} text\n\n" for i in range(400))
+    (folder / "long.md").write_text(f"# Long\n\n{sections}")
+    app = RagTuiApp(folder, backend=backend)
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await ask(pilot, "word377")
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(app.screen, ChunksScreen))
+        await settle(pilot)
+        chunks = app.screen.query_one(ChunkList)
+        assert chunks.position == 377
+        top = round(chunks.scroll_y)
+        assert top <= 377 < top + chunks.size.height
+        await pilot.press("d")
+        await settle(pilot)
+        top = round(chunks.scroll_y)
+        assert top <= 377 < top + chunks.size.height

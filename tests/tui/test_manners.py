@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,18 @@ async def test_one_stray_leaving_key_only_asks(app: RagTuiApp) -> None:
         await pilot.pause()
         assert app.is_running
         assert "again to leave" in toasts(pilot)
+
+
+async def test_a_narrow_terminal_still_says_how_to_get_to_the_other_screen(
+    corpus: Path, backend: SmallBackend
+) -> None:
+    app = RagTuiApp(corpus, backend=backend)
+    async with app.run_test(size=(66, 24)) as pilot:
+        await settle(pilot)
+        app.status = replace(
+            app.status, n_documents=155, n_chunks=3253, model="some/rather-long-model-name"
+        )
+        await pilot.pause()
+        first = screen_text(pilot).splitlines()[0]
+        assert "3,253 chunks" in first
+        assert "1 Search  2 Chunks" in first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
@@ -80,6 +80,11 @@ class StatusLine(Widget):
         if width >= 100:
             left = f"rag-tui  {left}"
         spare = width - len(self.MODES) - 2
+        if spare < cell_len(left) and self.status.model:
+            # How to get to the other screen is worth more than the model's name, which the
+            # vector list says too.
+            shorter = replace(self.status, model="")
+            left = " · ".join(fmt.one_line(part) for part in shorter.parts())
         if spare >= cell_len(left):
             return fmt.content(fmt.fit(left, spare + 2) + self.MODES)
         return fmt.content(fmt.clip(left, max(0, width)))

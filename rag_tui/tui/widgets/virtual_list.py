@@ -142,8 +142,8 @@ class VirtualList(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Keep the row of the cursor in view."""
         self._measure()
-        if self.cursor >= 0:
-            self.call_after_refresh(self._scroll_to_row, self.cursor)
+        # The cursor may have moved on by the time the new size is in force.
+        self.call_after_refresh(self._scroll_to_cursor)
 
     async def on_click(self, event: events.Click) -> None:
         """Move the cursor to the clicked row; a second click opens it."""
@@ -191,6 +191,10 @@ class VirtualList(ScrollView, can_focus=True):
     def _refresh_row(self, row: int) -> None:
         if row >= 0:
             self.refresh_line(row)
+
+    def _scroll_to_cursor(self) -> None:
+        if self.cursor >= 0:
+            self._scroll_to_row(self.cursor)
 
     def _scroll_to_row(self, row: int) -> None:
         height = self.scrollable_content_region.height
