@@ -218,6 +218,11 @@ class Settings(_Section):
         )
 
     @property
+    def context_window(self) -> int:
+        """Tokens that the answering model reads at once."""
+        return self.prices.context_window
+
+    @property
     def token_prices(self) -> Prices:
         """What tokens cost."""
         return Prices(**self.prices.model_dump(exclude={"context_window"}))

@@ -53,6 +53,11 @@ class Settings(Protocol):
         ...
 
     @property
+    def context_window(self) -> int:
+        """Tokens that the answering model reads at once."""
+        ...
+
+    @property
     def token_prices(self) -> Prices:
         """What tokens cost."""
         ...

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rag_tui.engine.events import CancelToken
     from rag_tui.engine.index import Index
     from rag_tui.engine.loading import Models
+    from rag_tui.tui.backend import Session
 
 _GROUP = 5_000
 """Hashes asked of the cache at a time: it answers with the vectors themselves."""
@@ -111,13 +112,22 @@ def health_of(index: Index, cancel: CancelToken) -> ChunkNotes:
 
 
 def facts_of(
-    index: Index, models: Models | None, prices: Prices, cancel: CancelToken
+    index: Index, session: Session | None, prices: Prices, cancel: CancelToken
 ) -> CorpusFacts:
-    """How large the corpus is; counted with the model's tokenizer, without models estimated."""
+    """How large the corpus is; counted with the model's tokenizer, without a session estimated."""
     from rag_tui.engine.corpus_facts import corpus_facts
 
-    counter = models.token_counter() if models is not None else None
-    return corpus_facts(index, counter=counter, prices=prices, cancel=cancel)
+    if session is None:
+        return corpus_facts(index, prices=prices, cancel=cancel)
+    settings = session.settings
+    return corpus_facts(
+        index,
+        counter=session.models.token_counter(),
+        context_window=settings.context_window,
+        prices=prices,
+        n_sources=settings.engine.answer.n_sources,
+        cancel=cancel,
+    )
 
 
 def unread_of(models: Models, chunks: Sequence[Chunk], cancel: CancelToken) -> dict[str, Unread]:

@@ -70,3 +70,25 @@ async def test_browsing_brings_the_chunk_into_view_however_far_down_it_is(
         await settle(pilot)
         top = round(chunks.scroll_y)
         assert top <= 377 < top + chunks.size.height
+
+
+async def test_the_facts_use_the_window_and_prices_of_the_settings(
+    tmp_path: Path, backend: SmallBackend
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\n" + "many words stand here " * 40)
+    (folder / "rag-tui.toml").write_text(
+        "[prices]\ncontext_window = 50\ninput = 1234\ncurrency = 'EUR'\n"
+    )
+    app = RagTuiApp(folder, backend=backend)
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await app.action_show_mode("chunks")
+        await settle(pilot)
+        await pilot.press("i")
+        await settle(pilot)
+        shown = screen_text(pilot)
+        assert "context window of 50: retrieval is needed" in shown
+        assert "1234 read" in shown
+        assert "EUR" in shown

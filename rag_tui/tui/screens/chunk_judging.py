@@ -103,8 +103,7 @@ class JudgingScreen(ReadingScreen):
 
         session = self.session
         prices = session.settings.token_prices if session is not None else Prices()
-        models = session.models if session is not None else None
-        found = await in_thread(lambda cancel: facts_of(index, models, prices, cancel), "facts")
+        found = await in_thread(lambda cancel: facts_of(index, session, prices, cancel), "facts")
         if index is self._index and self.app.screen is self:
             self.app.push_screen(CorpusFactsScreen(found, prices))
 
