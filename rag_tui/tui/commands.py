@@ -22,8 +22,12 @@ class Command:
     run: Callable[[], object]
 
 
-class WorkbenchCommands(Provider):
-    """Every action of the app and of the screen beneath the palette."""
+class Commands(Provider):
+    """Entries from a list that is made anew each time; subclasses say which."""
+
+    def commands(self) -> Iterator[Command]:
+        """The entries in the order in which they are offered."""
+        raise NotImplementedError
 
     async def discover(self) -> Hits:
         """All entries."""
@@ -37,6 +41,10 @@ class WorkbenchCommands(Provider):
             score = matcher.match(command.title)
             if score > 0:
                 yield Hit(score, matcher.highlight(command.title), command.run, help=command.help)
+
+
+class WorkbenchCommands(Commands):
+    """Every action of the app and of the screen beneath the palette."""
 
     def commands(self) -> Iterator[Command]:
         """The entries: the screen's own first, then the app's."""

@@ -5,28 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
-
 from rag_tui.tui import format as fmt
-from rag_tui.tui.commands import Command
+from rag_tui.tui.commands import Command, Commands
 from rag_tui.tui.screens.chunks import ChunksScreen
 
 
-class WarningCommands(Provider):
+class WarningCommands(Commands):
     """Show the chunks with one kind of warning."""
-
-    async def discover(self) -> Hits:
-        """All entries."""
-        for command in self.commands():
-            yield DiscoveryHit(command.title, command.run, help=command.help)
-
-    async def search(self, query: str) -> Hits:
-        """Those that match what was typed."""
-        matcher = self.matcher(query)
-        for command in self.commands():
-            score = matcher.match(command.title)
-            if score > 0:
-                yield Hit(score, matcher.highlight(command.title), command.run, help=command.help)
 
     def commands(self) -> Iterator[Command]:
         """One entry a kind, the most frequent first, then one for all chunks."""
