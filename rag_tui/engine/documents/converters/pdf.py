@@ -1,4 +1,4 @@
-"""PDF: the text layer page by page, with the headings that the bookmarks name."""
+"""PDF: the text layer page by page, with the headings that bookmarks or large type show."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rag_tui.engine.documents.converters.pdf_type import (
+    PAGES_MEASURED,
+    SizedLine,
+    large_type,
+    sized_lines,
+)
 from rag_tui.engine.documents.parts import Loaded, Part, UnusableFileError, join_parts, one_line
 from rag_tui.engine.types import Heading, Page
 
@@ -21,7 +27,8 @@ def convert_pdf(raw: bytes, options: Mapping[str, Any]) -> Loaded:
         UnusableFileError: When it is encrypted, damaged, or has no text layer at all.
     """
     document = _open(raw, options.get("passwords", ()))
-    parts = [Part(_page_text(page)) for page in document]
+    read = [_read_page(page, number) for number, page in enumerate(document, start=1)]
+    parts = [Part(text) for text, _ in read]
     text, pages = join_parts(parts)
     empty = [number for number, part in enumerate(parts, start=1) if not part.text.strip()]
     if not pages:
@@ -34,7 +41,8 @@ def convert_pdf(raw: bytes, options: Mapping[str, Any]) -> Loaded:
         text,
         "pdf",
         title=one_line(document.get_metadata_value("Title") or ""),
-        headings=_headings(text, pages, _bookmarks(document)),
+        headings=_headings(text, pages, _bookmarks(document))
+        or _headings(text, pages, large_type([lines for _, lines in read])),
         pages=pages,
         notes=notes,
         is_partial=bool(empty),
@@ -62,15 +70,17 @@ def _reason(message: str) -> str:
     return message.rsplit("PDFium:", 1)[-1].strip(" ).").lower()
 
 
-def _page_text(page: Any) -> str:
+def _read_page(page: Any, number: int) -> tuple[str, list[SizedLine]]:
+    """A page's text, and its lines with the size of their type; no lines on far pages."""
     textpage = page.get_textpage()
     text: str = textpage.get_text_range()
+    lines = sized_lines(textpage) if number <= PAGES_MEASURED else []
     textpage.close()
     page.close()
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     # pdfium marks a hyphen that only the line's end asked for
     text = re.sub(r"\ufffe\n?", "", text)
-    return _CONTROL.sub("", text)
+    return _CONTROL.sub("", text), lines
 
 
 def _bookmarks(document: Any) -> list[tuple[int, str, int]]:
@@ -88,7 +98,7 @@ def _bookmarks(document: Any) -> list[tuple[int, str, int]]:
 def _headings(
     text: str, pages: tuple[Page, ...], bookmarks: list[tuple[int, str, int]]
 ) -> tuple[Heading, ...]:
-    """Bookmarks whose title is a line of their page (or two), below the title's level."""
+    """Those whose title is a line of their page (or two), below the document title's level."""
     page_of = {page.number: page for page in pages}
     headings: list[Heading] = []
     at = 0
