@@ -19,6 +19,7 @@ from rag_tui.engine.chunkers.base import ChunkingSettings, SizeUnit, Strategy
 from rag_tui.engine.corpus_facts import Prices
 from rag_tui.engine.documents.settings import MAX_BYTES, LoadSettings
 from rag_tui.engine.errors import UsageError
+from rag_tui.engine.knobs import make_column
 from rag_tui.engine.settings import (
     DEFAULT_ANSWER_MODEL,
     DEFAULT_EMBEDDER,
@@ -27,7 +28,14 @@ from rag_tui.engine.settings import (
     EngineSettings,
     ModelSettings,
 )
-from rag_tui.engine.types import BM25Params, SearchRequest
+from rag_tui.engine.types import (
+    DEFAULT_COLUMNS,
+    MAX_COLUMNS,
+    BM25Params,
+    BM25Variant,
+    PostSteps,
+    SearchRequest,
+)
 
 PROJECT_FILE = "rag-tui.toml"
 ENV_PREFIX = "RAG_TUI_"
@@ -124,10 +132,25 @@ class SearchSection(_Section):
     """Candidates fetched per retriever; never less than top_k."""
     rrf_k: float = Field(default=60.0, ge=0, allow_inf_nan=False)
     """The constant of reciprocal rank fusion."""
+    fusion: Literal["rrf", "minmax", "zscore"] = "rrf"
+    """How the lists are joined: by ranks, or a weighted sum of scores after min-max or z-score."""
+    weight_vector: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    """What the vector list counts in the fusion."""
+    weight_bm25: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    """What the BM25 list counts in the fusion."""
     rerank: bool = True
-    """Whether the cross-encoder runs."""
+    """Whether the reranker runs."""
     rerank_depth: int = Field(default=20, ge=1)
-    """How many rows of the hybrid list it reads."""
+    """How many rows it reads."""
+    rerank_from: Literal["hybrid", "vector", "bm25"] = "hybrid"
+    """The list whose first rows it reads."""
+    reranker: str = ""
+    """Another reranker than ``models.reranker``: a name, a path, ``late_interaction`` or
+    ``voyage``."""
+    rerank_scale: Literal["logit", "sigmoid"] = "logit"
+    """What the reranked list shows; both have the same order."""
+    embedder: str = ""
+    """Another embedder than the index's for the vector list; its vectors are made when wanted."""
 
     @model_validator(mode="after")
     def _depth_holds_top_k(self) -> SearchSection:
@@ -141,12 +164,60 @@ class SearchSection(_Section):
 class BM25Section(_Section):
     """``[bm25]``: the lexical scorer."""
 
-    variant: Literal["lucene", "okapi"] = "lucene"
-    """``lucene``: idf always positive. ``okapi``: as rank_bm25, with its epsilon floor."""
+    variant: BM25Variant = "lucene"
+    """``lucene`` (idf always positive), ``okapi`` (as rank_bm25, with its epsilon floor),
+    ``robertson``, ``atire``, ``bm25l`` or ``bm25plus``."""
     k1: float = Field(default=1.5, ge=0, allow_inf_nan=False)
     """How soon more of the same word stops counting."""
     b: float = Field(default=0.75, ge=0, le=1)
     """How much long chunks are held back: 0 not at all, 1 fully."""
+    delta: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Only ``bm25l`` and ``bm25plus``; unset: the papers' values, 0.5 and 1."""
+    epsilon: float = Field(default=0.25, ge=0, allow_inf_nan=False)
+    """Only ``okapi``: floor of a negative idf, as a share of the mean idf."""
+    analyzer: str = "words"
+    """How text becomes words: ``words``, ``english``, ``code``, ``cjk``, or a Snowball language."""
+    backend: Literal["own", "rank_bm25"] = "own"
+    """``rank_bm25`` runs that library itself, slower, with the same numbers."""
+
+
+class PostSection(_Section):
+    """``[post]``: steps after ranking, in this order; all off by default."""
+
+    min_vector: float | None = Field(default=None, allow_inf_nan=False)
+    """Drop vector rows that score less."""
+    min_bm25: float | None = Field(default=None, allow_inf_nan=False)
+    """Drop BM25 rows that score less."""
+    min_hybrid: float | None = Field(default=None, allow_inf_nan=False)
+    """Drop hybrid rows that score less."""
+    min_reranked: float | None = Field(default=None, allow_inf_nan=False)
+    """Drop reranked rows that score less."""
+    fold: bool = False
+    """Rows with nearly the same text stand as one."""
+    max_per_document: int = Field(default=0, ge=0)
+    """So many rows of one document at most; 0: no limit."""
+    mmr: float | None = Field(default=None, ge=0, le=1)
+    """Diversity (maximal marginal relevance): 1 is relevance alone, 0 difference alone."""
+    neighbours: int = Field(default=0, ge=0)
+    """So many chunks before and after each source go into the prompt with it."""
+
+
+class ColumnSection(_Section):
+    """``[[columns]]``: one column of the Search screen."""
+
+    name: str
+    """What it is called."""
+    method: Literal["vector", "bm25", "hybrid", "reranked"]
+    """The list that is shown."""
+    knobs: dict[str, float | int | bool | str] = Field(default_factory=dict)
+    """What is set otherwise than in the sections above: ``{ "bm25.k1" = 0.9 }``."""
+
+
+class HistorySection(_Section):
+    """``[history]``: the local log of searches."""
+
+    enabled: bool = True
+    """Keep every search with its lists in a private file of the cache folder."""
 
 
 class AnswerSection(_Section):
@@ -202,6 +273,10 @@ class Settings(_Section):
     models: ModelsSection = Field(default_factory=ModelsSection)
     search: SearchSection = Field(default_factory=SearchSection)
     bm25: BM25Section = Field(default_factory=BM25Section)
+    post: PostSection = Field(default_factory=PostSection)
+    columns: tuple[ColumnSection, ...] = Field(default=(), max_length=MAX_COLUMNS)
+    presets: dict[str, dict[str, float | int | bool | str]] = Field(default_factory=dict)
+    history: HistorySection = Field(default_factory=HistorySection)
     answer: AnswerSection = Field(default_factory=AnswerSection)
     prices: PricesSection = Field(default_factory=PricesSection)
     ui: UiSection = Field(default_factory=UiSection)
@@ -215,6 +290,7 @@ class Settings(_Section):
             chunking=ChunkingSettings(**self.chunking.model_dump()),
             models=ModelSettings(**self.models.model_dump()),
             answer=AnswerSettings(**self.answer.model_dump()),
+            analyzer=self.bm25.analyzer,
         )
 
     @property
@@ -230,7 +306,12 @@ class Settings(_Section):
     def request(self, query: str) -> SearchRequest:
         """A search with these settings."""
         return SearchRequest(
-            query=query, **self.search.model_dump(), bm25=BM25Params(**self.bm25.model_dump())
+            query=query,
+            **self.search.model_dump(),
+            bm25=BM25Params(**self.bm25.model_dump()),
+            post=PostSteps(**self.post.model_dump()),
+            columns=tuple(make_column(c.name, c.method, c.knobs) for c in self.columns)
+            or DEFAULT_COLUMNS,
         )
 
 

@@ -9,12 +9,19 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rag_tui import __version__
+from rag_tui.cli.options import (
+    EmbedderOption,
+    FolderArgument,
+    FolderOption,
+    JsonOption,
+    RerankerOption,
+    WhereOption,
+)
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -53,25 +60,6 @@ class SortName(StrEnum):
     order = "order"
     longest = "longest"
     shortest = "shortest"
-
-
-FolderOption = Annotated[
-    Path | None, typer.Option("--folder", "-f", help="The corpus (default: the demo corpus).")
-]
-FolderArgument = Annotated[
-    Path | None, typer.Argument(help="The corpus: a folder or one file (default: the demo).")
-]
-EmbedderOption = Annotated[
-    str | None, typer.Option("--embedder", help="Embedding model: hub name or local folder.")
-]
-RerankerOption = Annotated[
-    str | None, typer.Option("--reranker", help="Cross-encoder: hub name or local folder.")
-]
-WhereOption = Annotated[
-    str | None,
-    typer.Option("--where", "-w", help="Only chunks that fit, e.g. 'path~\"advanced/*\"'."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 
 
 # typer 0.16 and later carry their own copy of click, earlier ones use the package: the base class
@@ -354,3 +342,14 @@ def locate(
     from rag_tui.cli.commands import locate_command
 
     return locate_command(what, folder)
+
+
+def _add_commands() -> None:
+    """The commands that live in modules of their own, each next to its subject."""
+    from rag_tui.cli import evaluation, lab
+
+    lab.register(cli)
+    evaluation.register(cli)
+
+
+_add_commands()

@@ -7,7 +7,7 @@ from threading import Event
 from typing import Literal
 
 from rag_tui.engine.errors import Cancelled, RagTuiError
-from rag_tui.engine.types import Method, Ranking
+from rag_tui.engine.types import Ranking
 
 Stage = Literal["scan", "read", "chunk", "bm25", "model", "embed", "write", "wait", "situate"]
 
@@ -67,9 +67,13 @@ class StageError:
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """One list of a search, or why there is none. Exactly one of ranking and error is set."""
+    """One column of a search, or why there is none. Exactly one of ranking and error is set.
 
-    stage: Method
+    A column whose ranking has ``n_waiting`` above 0 comes again, sharper, under the same name.
+    """
+
+    stage: str
+    """Name of the column (`Column.name`); the four default columns are named like methods."""
     ranking: Ranking | None = None
     error: StageError | None = None
     elapsed_s: float = 0.0

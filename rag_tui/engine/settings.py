@@ -58,3 +58,5 @@ class EngineSettings:
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)
+    analyzer: str = "words"
+    """The analyzer that an index's postings are made with."""

@@ -19,6 +19,9 @@ METHODS: tuple[Method, ...] = ("vector", "bm25", "hybrid", "reranked")
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
+KnobValue = float | int | bool | str | None
+"""What a knob can be set to."""
+
 FileState = Literal["indexed", "partly", "skipped", "failed"]
 
 
@@ -211,6 +214,14 @@ class Ranking:
     params: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     note: str = ""
     """Shown with the list, e.g. ``keyword only: the model is missing``."""
+    column: str = ""
+    """The column it was made for; empty outside a search."""
+    steps: tuple[Step, ...] = ()
+    """What the steps after ranking did, in order; empty when all are off."""
+    folded: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: EMPTY)
+    """Chunk id of a row to the ids of the rows folded into it."""
+    n_waiting: int = 0
+    """Candidates whose score is still to come; 0 once the list is final."""
 
     def rank_of(self, chunk_id: str) -> int | None:
         """The 1-based rank of a chunk, or None when the list does not hold it."""
@@ -221,23 +232,86 @@ class Ranking:
         return next((hit for hit in self.hits if hit.chunk_id == chunk_id), None)
 
 
-BM25Variant = Literal["lucene", "okapi"]
+BM25Variant = Literal["lucene", "okapi", "robertson", "atire", "bm25l", "bm25plus"]
+BM25Backend = Literal["own", "rank_bm25"]
+FusionKind = Literal["rrf", "minmax", "zscore"]
+RerankScale = Literal["logit", "sigmoid"]
 
 
 @dataclass(frozen=True, slots=True)
 class BM25Params:
-    """Knobs of the lexical scorer; may change on every query without re-indexing."""
+    """Knobs of the lexical scorer; all but the analyzer may change without re-tokenising."""
 
     variant: BM25Variant = "lucene"
     k1: float = 1.5
     b: float = 0.75
     epsilon: float = 0.25
     """Only ``okapi``: rank_bm25's floor for negative idf, as a share of the mean idf."""
+    delta: float | None = None
+    """Only ``bm25l`` and ``bm25plus``; None: the papers' values, 0.5 and 1."""
+    analyzer: str = "words"
+    """Name of an analyzer (`rag_tui.engine.analysis`); one that the index was not made with costs
+    tokenising all chunks once."""
+    backend: BM25Backend = "own"
+    """``rank_bm25`` runs that library itself (okapi, bm25l and bm25plus only)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostSteps:
+    """What is done to a finished list, in this order; each is off by default and leaves a trace.
+
+    Thresholds are in the scores of their own method, which are never comparable.
+    """
+
+    min_vector: float | None = None
+    min_bm25: float | None = None
+    min_hybrid: float | None = None
+    min_reranked: float | None = None
+    """Rows that score less are dropped."""
+    fold: bool = False
+    """Rows with (nearly) the same text stand as one row, ``same text in 3 places``."""
+    max_per_document: int = 0
+    """So many rows of one document at most; 0: no limit."""
+    mmr: float | None = None
+    """Maximal marginal relevance (Carbonell and Goldstein 1998): 1 is relevance alone, 0 is
+    difference alone; None: off."""
+    neighbours: int = 0
+    """So many chunks before and after each source are added to the prompt; lists stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one step after ranking did to a list."""
+
+    name: str
+    """``threshold``, ``fold``, ``max per document``, ``mmr``."""
+    note: str
+    """In words, with numbers: ``dropped 3 rows below 0.25``."""
+    removed: tuple[str, ...] = ()
+    """Chunk ids that left the list here, by their former rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A named pipeline: one of the four methods, with knobs that differ from the request's."""
+
+    name: str
+    """Unique; what the column is called on screen, in runs and in settings."""
+    method: Method
+    """Which list of the pipeline is shown."""
+    knobs: tuple[tuple[str, KnobValue], ...] = ()
+    """Dotted knob names and values (`rag_tui.engine.knobs`), in the order given."""
+
+
+DEFAULT_COLUMNS: tuple[Column, ...] = tuple(Column(method, method) for method in METHODS)
+"""The first set: one column for each method, named like it."""
+
+MAX_COLUMNS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """Everything that decides the four lists for one question."""
+    """Everything that decides the columns for one question."""
 
     query: str
     top_k: int = 5
@@ -247,13 +321,28 @@ class SearchRequest:
     rrf_k: float = 60.0
     rerank: bool = True
     rerank_depth: int = 20
-    """How many rows of the hybrid list the reranker reads."""
+    """How many rows of the list named by ``rerank_from`` the reranker reads."""
     bm25: BM25Params = BM25Params()
     where: str = ""
     """A filter over paths, headings and metadata (`rag_tui.engine.filters`), applied before
     anything is ranked, in every list alike."""
     methods: tuple[Method, ...] = METHODS
-    """The lists wanted; what a wanted list needs is computed too."""
+    """Only columns of these methods; what a wanted column needs is computed too."""
+    columns: tuple[Column, ...] = DEFAULT_COLUMNS
+    """The pipelines that are shown, left to right; 1 to `MAX_COLUMNS`, names unique."""
+    fusion: FusionKind = "rrf"
+    """``rrf``: by ranks; ``minmax`` and ``zscore``: weighted sum of normalised scores."""
+    weight_vector: float = 1.0
+    weight_bm25: float = 1.0
+    rerank_from: Method = "hybrid"
+    """Where the reranker's candidates come from: ``hybrid``, ``vector`` or ``bm25``."""
+    reranker: str = ""
+    """A cross-encoder by name or path, ``late_interaction`` or ``voyage``; empty: the setting."""
+    rerank_scale: RerankScale = "logit"
+    """``sigmoid`` shows 1 / (1 + e^-logit): the same order, other numbers."""
+    embedder: str = ""
+    """Another embedding model for the vector list, by name or path; empty: the index's own."""
+    post: PostSteps = PostSteps()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Questions with known evidence, measured: which method, which settings, which question fails."""
