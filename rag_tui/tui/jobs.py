@@ -230,12 +230,16 @@ def run_answer(
 
 
 def explain_chunk(
-    backend: Backend, session: Session, results: Results, chunk_id: str
+    backend: Backend, session: Session, results: Results, chunk_id: str, column: str
 ) -> Explanation | StageError:
-    """Why a chunk stands where it does in these results, or why that cannot be said."""
+    """Why a chunk stands where it does in a column's pipeline, or why that cannot be said."""
     try:
         return backend.explain(
-            chunk_id, results.request, results.index, results.rankings, session.models
+            chunk_id,
+            results.request_of(column),
+            results.index,
+            results.stages(column),
+            session.models,
         )
     except Exception as error:
         log.exception("explaining failed")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rag_tui.engine.events import StageError, StageResult
-from rag_tui.engine.types import METHODS, Chunk, Method, Ranking, SearchRequest
+from rag_tui.engine.knobs import column_request
+from rag_tui.engine.types import Chunk, Column, Method, Ranking, SearchRequest
 from rag_tui.tui import format as fmt
 from rag_tui.tui.widgets.result_list import ResultRow
 
@@ -25,13 +26,21 @@ class Results:
     request: SearchRequest
     index: Index
     generation: int
-    rankings: Mapping[Method, Ranking] = field(default_factory=dict)
-    errors: Mapping[Method, StageError] = field(default_factory=dict)
+    rankings: Mapping[str, Ranking] = field(default_factory=dict)
+    """By column."""
+    errors: Mapping[str, StageError] = field(default_factory=dict)
+    """By column."""
+    inputs: Mapping[str, Mapping[Method, Ranking]] = field(default_factory=dict)
+    """By column: the lists its pipeline is made of."""
 
     def with_stage(self, result: StageResult) -> Results:
-        """These results and one list more."""
+        """These results and one list more, or one list sharper."""
         if result.ranking is not None:
-            return replace(self, rankings={**self.rankings, result.stage: result.ranking})
+            return replace(
+                self,
+                rankings={**self.rankings, result.stage: result.ranking},
+                inputs={**self.inputs, result.stage: result.inputs},
+            )
         if result.error is not None:
             return replace(self, errors={**self.errors, result.stage: result.error})
         return self
@@ -39,8 +48,34 @@ class Results:
     @property
     def best(self) -> Ranking | None:
         """The list that has come furthest in the pipeline and holds something."""
-        found = (self.rankings.get(method) for method in BEST_FIRST)
+        found = (
+            self.rankings.get(column.name)
+            for method in BEST_FIRST
+            for column in self.request.columns
+            if column.method == method
+        )
         return next((ranking for ranking in found if ranking is not None and ranking.hits), None)
+
+    def column(self, name: str) -> Column | None:
+        """The column of this name, if the search has it."""
+        return next((column for column in self.request.columns if column.name == name), None)
+
+    def request_of(self, name: str) -> SearchRequest:
+        """The request with the knobs of one column."""
+        column = self.column(name)
+        return self.request if column is None else column_request(self.request, column)
+
+    def stages(self, name: str) -> Mapping[Method, Ranking]:
+        """The lists that belong to a column's pipeline, by method.
+
+        Those it was made of, and what other columns with the same knobs make of them.
+        """
+        column = self.column(name)
+        if column is None:
+            return {}
+        alike = [c for c in self.request.columns if c.knobs == column.knobs]
+        found = {c.method: self.rankings[c.name] for c in alike if c.name in self.rankings}
+        return {**found, **self.inputs.get(name, {})}
 
     def chunk(self, chunk_id: str | None) -> Chunk | None:
         """The chunk with this id, or None when this index does not hold it (any more)."""
@@ -53,11 +88,11 @@ class Results:
         return tuple(self.index.chunks[hit.position] for hit in hits)
 
 
-def model_of(method: Method, results: Results) -> str:
+def model_of(column: str, results: Results) -> str:
     """The model that really made a list's scores; empty where there is none."""
-    if method == "vector":
-        return results.index.manifest.embedder_name
-    ranking = results.rankings.get(method)
+    ranking = results.rankings.get(column)
+    if ranking is not None and ranking.method == "vector":
+        return results.request_of(column).embedder or results.index.manifest.embedder_name
     return str(ranking.params.get("model", "")) if ranking is not None else ""
 
 
@@ -66,17 +101,17 @@ def short_model_name(name: str) -> str:
     return name.rstrip("/").rsplit("/", maxsplit=1)[-1]
 
 
-def result_rows(method: Method, results: Results) -> tuple[ResultRow, ...]:
+def result_rows(column: str, results: Results) -> tuple[ResultRow, ...]:
     """The first ``top_k`` rows of one list, ready to be drawn."""
-    ranking = results.rankings.get(method)
+    ranking = results.rankings.get(column)
     if ranking is None:
         return ()
-    hits = ranking.hits[: results.request.top_k]
+    hits = ranking.hits[: results.request_of(column).top_k]
     scores = [hit.score for hit in hits]
     # Logits and cosines may be negative: the bar then spans the shown rows, lowest to highest.
     low = min(0.0, *scores) if scores else 0.0
     span = (max(scores) - low) if scores else 0.0
-    badges = _badges(method, results)
+    badges = _badges(column, results)
     chunks = [results.index.chunks[hit.position] for hit in hits]
     labels = [chunk.label for chunk in chunks]
     return tuple(
@@ -100,9 +135,9 @@ def _label(chunk: Chunk, *, is_shared: bool) -> str:
     return chunk.label
 
 
-def standing(method: Method, results: Results, chunk_id: str | None) -> str:
+def standing(column: str, results: Results, chunk_id: str | None) -> str:
     """Where the selected chunk stands in a list; empty when nothing is selected or listed."""
-    ranking = results.rankings.get(method)
+    ranking = results.rankings.get(column)
     if ranking is None or chunk_id is None:
         return ""
     rank = ranking.rank_of(chunk_id)
@@ -110,34 +145,26 @@ def standing(method: Method, results: Results, chunk_id: str | None) -> str:
         return f"● at {rank}"
     if results.request.where:
         return "● not listed"  # by its rank or by the filter: both are possible
-    if method == "reranked":
+    if ranking.method == "reranked":
         return f"● not in the {len(ranking.hits)} read"
-    if len(ranking.hits) < ranking.depth and method == "bm25":
+    if len(ranking.hits) < ranking.depth and ranking.method == "bm25":
         return "● no query word"
     return f"● not in the first {ranking.depth}"
 
 
-def input_ranks(results: Results, chunk_id: str) -> dict[Method, int | None]:
-    """The ranks that the fusion read for a chunk."""
-    return {
-        method: ranking.rank_of(chunk_id)
-        for method in METHODS[:2]
-        if (ranking := results.rankings.get(method)) is not None
-    }
-
-
-def _badges(method: Method, results: Results) -> dict[str, str]:
-    ranking = results.rankings[method]
-    shown = ranking.hits[: results.request.top_k]
-    if method == "hybrid":
-        vector = _ranks(results.rankings.get("vector"))
-        bm25 = _ranks(results.rankings.get("bm25"))
+def _badges(column: str, results: Results) -> dict[str, str]:
+    ranking = results.rankings[column]
+    stages = results.stages(column)
+    shown = ranking.hits[: results.request_of(column).top_k]
+    if ranking.method == "hybrid":
+        vector = _ranks(stages.get("vector"))
+        bm25 = _ranks(stages.get("bm25"))
         return {
             hit.chunk_id: f"v{vector.get(hit.chunk_id, '–')} b{bm25.get(hit.chunk_id, '–')}"
             for hit in shown
         }
-    if method == "reranked":
-        before = _ranks(results.rankings.get("hybrid"))
+    if ranking.method == "reranked":
+        before = _ranks(stages.get(results.request_of(column).rerank_from))
         return {hit.chunk_id: _movement(before.get(hit.chunk_id), hit.rank) for hit in shown}
     return {}
 

@@ -59,8 +59,8 @@ class SmallBackend(Backend):
     """The real engine with the hashing embedder and a reranker that counts words."""
 
     def __init__(self) -> None:
-        self.gates: dict[tuple[str, Method], Gate] = {}
-        self.broken: dict[Method, StageError] = {}
+        self.gates: dict[tuple[str, str], Gate] = {}
+        self.broken: dict[str, StageError] = {}
         self.answers: Callable[[Prompt], AsyncIterator[Answer]] | None = None
         self.requests: list[SearchRequest] = []
 

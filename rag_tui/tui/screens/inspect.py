@@ -62,6 +62,11 @@ class InspectScreen(Screen[None]):
         """The selected chunk, when the index holds it."""
         return self.results.chunk(self.selected) if self.results is not None else None
 
+    @property
+    def explained_column(self) -> str:
+        """The column whose pipeline the explanation is about."""
+        raise NotImplementedError
+
     async def complete(self) -> None:
         """Make what the first frame could spare: every module and widget costs it milliseconds."""
         from rag_tui.tui.widgets.answer_view import AnswerView
@@ -127,9 +132,9 @@ class InspectScreen(Screen[None]):
         session = self.workbench.session
         if session is None:
             return
-        backend = self.workbench.backend
+        backend, column = self.workbench.backend, self.explained_column
         found = await in_thread(
-            lambda _: explain_chunk(backend, session, results, chunk.chunk_id), "explain"
+            lambda _: explain_chunk(backend, session, results, chunk.chunk_id, column), "explain"
         )
         if self.results is None or self.results.generation != results.generation:
             return
@@ -137,7 +142,7 @@ class InspectScreen(Screen[None]):
             self.explain_panel.clear(f"✗ {found.message}\n{found.hint}")
         else:
             title = f"{chunk.context or chunk.label}  {chunk.location}"
-            self.explain_panel.show(title, found, results.rankings)
+            self.explain_panel.show(title, found, results.stages(column))
 
     @on(DetailTabs.Changed)
     def _take_tab(self) -> None:

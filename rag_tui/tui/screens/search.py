@@ -23,13 +23,13 @@ from rag_tui.tui.keys import Scope, bindings
 from rag_tui.tui.messages import SearchFailed, SearchFinished, StageFinished
 from rag_tui.tui.screens.inspect import InspectScreen
 from rag_tui.tui.widgets.query_bar import QueryBar
-from rag_tui.tui.widgets.result_list import METHODS, TITLES, ListGrid, ResultList
+from rag_tui.tui.widgets.result_list import ColumnHead, ListGrid, ResultList
 from rag_tui.tui.widgets.status_line import CorpusStatus, StatusLine
 
 if TYPE_CHECKING:
     from rag_tui.engine.events import Progress
     from rag_tui.engine.index import Index
-    from rag_tui.engine.types import Method, SearchRequest
+    from rag_tui.engine.types import SearchRequest
     from rag_tui.tui.backend import Session
     from rag_tui.tui.widgets.knobs_panel import KnobsPanel
 
@@ -65,8 +65,8 @@ bars      compare rows of one list only; scores of different lists are never com
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (96, "-medium"), (WIDE, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-short"), (34, "-tall")]  # noqa: RUF012
 
-    active: reactive[Method] = reactive("hybrid")
-    """The list that has or last had the focus; the only one shown in a narrow terminal."""
+    active: reactive[str] = reactive("hybrid")
+    """The column whose list has or last had the focus; the only one shown in a narrow terminal."""
 
     knobs: SearchRequest
     """What a search is made with, but for the question; from the session on."""
@@ -76,10 +76,10 @@ bars      compare rows of one list only; scores of different lists are never com
         super().__init__()
         self.generation = 0
         self.question = ""
-        self.lists = {method: ResultList(method) for method in METHODS}
+        self.grid = ListGrid()
         self.query_bar = QueryBar()
         self._strip = Static("", id="list-strip", markup=False)
-        self._waiting: frozenset[Method] = frozenset()
+        self._waiting: frozenset[str] = frozenset()
         self._follows_top = True
         self._wants_knobs = True
 
@@ -92,8 +92,7 @@ bars      compare rows of one list only; scores of different lists are never com
         self.set_class(width >= WIDE, "-tuning")
         yield StatusLine()
         yield self.query_bar
-        with ListGrid(id="lists"):
-            yield from self.lists.values()
+        yield self.grid
         with Horizontal(id="detail"):
             yield self.tabs
 
@@ -135,12 +134,23 @@ bars      compare rows of one list only; scores of different lists are never com
         has_room = event.size.width >= WIDE
         self.set_class(is_used or (has_room and self._wants_knobs), "-tuning")
 
+    @property
+    def lists(self) -> dict[str, ResultList]:
+        """The lists by column, from left to right."""
+        return self.grid.lists
+
+    @property
+    def explained_column(self) -> str:
+        """The column whose pipeline the explanation is about: the active one."""
+        return self.active
+
     # -- the app's state ---------------------------------------------------------------------
 
     def take_session(self, session: Session) -> None:
         """Settings are there: the knobs stand where they say."""
         self.query_bar.offer(session.samples)
         self.knobs = session.settings.request("")
+        self.call_later(self.show_columns)
         self.knobs_panel.set_request(self.knobs, are_defaults=True)
         self.query_bar.searches_as_you_type = session.settings.ui.search_as_you_type
 
@@ -209,12 +219,12 @@ bars      compare rows of one list only; scores of different lists are never com
         self.generation += 1
         self.results = Results(request, index, self.generation)
         self.is_searching = True
-        self._waiting = frozenset(METHODS)
+        self._waiting = frozenset(self.lists)
         self.query_bar.say("searching…")
-        for method, result_list in self.lists.items():
+        for result_list in self.lists.values():
             if result_list.rows:
                 result_list.is_stale = True
-                result_list.describe(TITLES[method], "searching…", "")
+                result_list.describe(result_list.head.title, "searching…", "")
             else:
                 result_list.show_message("searching…")
         work = partial(
@@ -232,8 +242,10 @@ bars      compare rows of one list only; scores of different lists are never com
     def _take_stage(self, event: StageFinished) -> None:
         if event.generation != self.generation or self.results is None:
             return
-        is_first = self._waiting == frozenset(METHODS)
+        is_first = self._waiting == frozenset(self.lists)
         self.results = self.results.with_stage(event.result)
+        if event.result.stage not in self.lists:
+            return  # the columns have changed since
         self._waiting -= {event.result.stage}
         if is_first:
             self.terms = self.workbench.backend.query_terms(self.results.request.query)
@@ -275,8 +287,8 @@ bars      compare rows of one list only; scores of different lists are never com
     def _end_search(self, message: str, hint: str, *, is_error: bool = False) -> None:
         """Lists that did not come say why; rows of an older search must not stay in them."""
         self.is_searching = False
-        for method in self._waiting:
-            self.lists[method].show_message(message, hint, is_error=is_error)
+        for column in self._waiting:
+            self.lists[column].show_message(message, hint, is_error=is_error)
         self._waiting = frozenset()
         self._describe_lists()
         if not self.workbench.status.is_busy:
@@ -294,38 +306,39 @@ bars      compare rows of one list only; scores of different lists are never com
         self.prompt_preview.clear("The search was cancelled.")
         return True
 
-    def _fill(self, method: Method) -> None:
+    def _fill(self, column: str) -> None:
         from rag_tui.tui.results import result_rows
 
         results = self.results
         if results is None:
             return
-        error = results.errors.get(method)
-        if method == "vector" and results.index.vectors is None and self.workbench.status.is_busy:
-            self.lists[method].show_message(
+        error = results.errors.get(column)
+        is_vector = self.lists[column].head.method == "vector"
+        if is_vector and results.index.vectors is None and self.workbench.status.is_busy:
+            self.lists[column].show_message(
                 "The vectors are being made.", "This list fills in when they are there."
             )
         elif error is not None:
-            self.lists[method].show_message(error.message, error.hint, is_error=True)
-        elif (ranking := results.rankings.get(method)) is not None:
-            self.lists[method].show_rows(result_rows(method, results), ranking.note)
+            self.lists[column].show_message(error.message, error.hint, is_error=True)
+        elif (ranking := results.rankings.get(column)) is not None:
+            self.lists[column].show_rows(result_rows(column, results), ranking.note)
 
     def _describe_lists(self) -> None:
         """Score name, time, and where the selected chunk stands, on each list's border."""
         from rag_tui.tui.results import model_of, short_model_name, standing
 
-        for method, result_list in self.lists.items():
-            ranking = self.results.rankings.get(method) if self.results else None
+        for column, result_list in self.lists.items():
+            title = fmt.one_line(result_list.head.title)
+            ranking = self.results.rankings.get(column) if self.results else None
             if self.results is None or ranking is None:
-                if method not in self._waiting:
-                    result_list.describe(TITLES[method], "", "")
+                if column not in self._waiting:
+                    result_list.describe(title, "", "")
                 continue
             kind = ranking.score_kind
-            where = standing(method, self.results, self.selected)
+            where = standing(column, self.results, self.selected)
             took = fmt.duration(ranking.elapsed_s)
-            title = TITLES[method]
             named = kind.name if kind.name.startswith(title) else f"{title} {kind.name}"
-            model = model_of(method, self.results)
+            model = model_of(column, self.results)
             result_list.describe(
                 f"{named} · {short_model_name(model)}" if model else named,
                 f"{where} · {took}" if where else took,
@@ -355,24 +368,40 @@ bars      compare rows of one list only; scores of different lists are never com
             self._describe_lists()
             self.show_selected()
 
-    def watch_active(self, active: Method) -> None:
+    def watch_active(self, active: str) -> None:
         """In a narrow terminal only the active list is shown."""
-        for method, result_list in self.lists.items():
-            result_list.set_class(method == active, "-active")
-        names = [
-            Content.styled(f" {TITLES[m]} ", "reverse bold")
-            if m == active
-            else fmt.content(f" {TITLES[m]} ").stylize(
-                Style.from_meta({"@click": f"screen.show_list('{m}')"})
+        for column, result_list in self.lists.items():
+            result_list.set_class(column == active, "-active")
+        room = max(6, (self.app.size.width - 4) // len(self.lists) - 2)
+        names = []
+        for place, (column, result_list) in enumerate(self.lists.items()):
+            title = f" {fmt.clip(fmt.one_line(result_list.head.title), room)} "
+            link = Style.from_meta({"@click": f"screen.show_list({place})"})
+            is_active = column == active
+            names.append(
+                fmt.content(title, "reverse bold")
+                if is_active
+                else fmt.content(title).stylize(link)
             )
-            for m in METHODS
-        ]
         self._strip.update(Content.assemble("[ ", *names, " ]"))
+
+    async def show_columns(self) -> None:
+        """Show the columns that the knobs name; a search that has been made is made again."""
+        heads = tuple(ColumnHead(column.name, column.method) for column in self.knobs.columns)
+        if not await self.grid.set_columns(heads):
+            return
+        self.set_reactive(SearchScreen.active, "")
+        names = [head.name for head in heads]
+        self.active = "hybrid" if "hybrid" in names else names[0]
+        if self.question and self.workbench.index is not None:
+            self.search(self.question)
+        elif self.results is None:
+            self._show_idle(self.workbench.status)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """The list that has the focus is the active one."""
         if isinstance(event.widget, ResultList):
-            self.active = event.widget.method
+            self.active = event.widget.head.name
         is_below = self.tabs in event.widget.ancestors or self._is_knob(event.widget)
         self.set_class(is_below, "-reading")
 
@@ -384,12 +413,11 @@ bars      compare rows of one list only; scores of different lists are never com
 
     def action_list(self, step: int) -> None:
         """Go to a neighbouring list."""
-        place = (METHODS.index(self.active) + step) % len(METHODS)
-        self.action_show_list(METHODS[place])
+        self.action_show_list((list(self.lists).index(self.active) + step) % len(self.lists))
 
-    def action_show_list(self, method: Method) -> None:
-        """Go to a list by its name."""
-        self.active = method
+    def action_show_list(self, place: int) -> None:
+        """Go to a list by its place, from 0."""
+        self.active = list(self.lists)[place]
         self._focus_list()
 
     def action_tab(self, name: str) -> None:

@@ -14,6 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.geometry import Region, Size
@@ -36,6 +37,9 @@ TITLES: dict[Method, str] = {
 }
 METHODS = tuple(TITLES)
 """As in the engine's types, which the first frame does without."""
+
+IN_ONE_ROW = 4
+"""More columns than these are scrolled sideways."""
 
 SHORT_BADGE = 3
 """Cells of a badge that always has room behind the label."""
@@ -63,8 +67,25 @@ class ResultRow:
     """File and lines; a second line where there is room, else behind the label."""
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnHead:
+    """What a list is called and which method it shows."""
+
+    name: str
+    """Unique among the columns on screen; the engine's name of the column."""
+    method: Method
+
+    @property
+    def title(self) -> str:
+        """As on the border; foreign text."""
+        return TITLES[self.method] if self.name == self.method else self.name
+
+
+DEFAULT_HEADS: tuple[ColumnHead, ...] = tuple(ColumnHead(method, method) for method in METHODS)
+
+
 class ListGrid(Container):
-    """Holds the four lists, and once for all of them the styles that they share.
+    """Holds the lists, and once for all of them the styles that they share.
 
     Every component class of a widget is styled anew with the widget, before the first frame too.
     """
@@ -77,6 +98,8 @@ class ListGrid(Container):
     }
     DEFAULT_CSS = """
     ListGrid {
+        &.-scrolled { layout: horizontal; overflow-x: auto; scrollbar-size-horizontal: 1; }
+        &.-scrolled > ResultList { width: 1fr; min-width: 34; height: 1fr; }
         & > .result-list--bar { color: $primary; }
         & > .result-list--badge { color: $text-muted; }
         & > .result-list--dim { color: $text-muted; text-style: dim; }
@@ -84,13 +107,39 @@ class ListGrid(Container):
     }
     """
 
+    def __init__(self) -> None:
+        super().__init__(id="lists")
+        self.heads = DEFAULT_HEADS
+        self.lists = {head.name: ResultList(head) for head in self.heads}
+
+    def compose(self) -> ComposeResult:
+        """The lists of the first set of columns."""
+        yield from self.lists.values()
+
+    async def set_columns(self, heads: tuple[ColumnHead, ...]) -> bool:
+        """Show other columns, from left to right; returns whether anything has changed."""
+        if heads == self.heads:
+            return False
+        self.heads = heads
+        self.lists = {head.name: ResultList(head) for head in heads}
+        await self.remove_children()
+        self.set_class(len(heads) > IN_ONE_ROW, "-scrolled")
+        if len(heads) < IN_ONE_ROW:
+            self.styles.grid_size_columns = len(heads)
+            self.styles.grid_size_rows = 1
+        else:
+            self.styles.clear_rule("grid_size_columns")
+            self.styles.clear_rule("grid_size_rows")
+        await self.mount_all(self.lists.values())
+        return True
+
 
 class ResultList(ScrollView, can_focus=True):
-    """The list of one method. It is told what to show and posts what the user chose."""
+    """The list of one column. It is told what to show and posts what the user chose."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("list"), *bindings("results")]
     BINDING_GROUP_TITLE = "Result list"
-    HELP = "One method's ranking. Selecting a row marks the same chunk in all four lists."
+    HELP = "One column's ranking. Selecting a row marks the same chunk in all lists."
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "result-list--selected",
     }
@@ -129,15 +178,15 @@ class ResultList(ScrollView, can_focus=True):
     class Opened(Highlighted):
         """The user wants to read a chunk."""
 
-    def __init__(self, method: Method, *, classes: str | None = None) -> None:
-        super().__init__(id=method, classes=classes)
-        self.method = method
+    def __init__(self, head: ColumnHead, *, classes: str | None = None) -> None:
+        super().__init__(classes=classes)
+        self.head = head
         self.rows: tuple[ResultRow, ...] = ()
         self._message = ""
         self._hint = ""
         self._is_error = False
         self._lines: list[tuple[str, bool]] = []
-        self.border_title = fmt.content(TITLES[method])
+        self.border_title = fmt.content(fmt.one_line(head.title))
 
     @property
     def message(self) -> str:
