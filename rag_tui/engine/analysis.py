@@ -1,30 +1,39 @@
-"""Words for lexical search: one function for documents, queries and highlighting."""
+"""Words for lexical search: one function for documents, queries and highlighting.
+
+`make_analyzer` knows analyzers by name: ``words``, ``english``, ``code``, ``cjk``, and the
+languages that Snowball has a stemmer for.
+"""
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 
-# "C++", "C#" and "F#" are words of their own; anywhere else these signs are none.
-_SUFFIX = r"(?:(?<=[A-Za-z0-9_])(?:\+\+|#(?!\w)))?"
-_ASCII_WORD = re.compile(rf"\w+{_SUFFIX}", re.ASCII)
-
-# Han, kana (with voiced marks, prolonged sound mark, half width) and Hangul: written without
-# spaces, or with particles glued to the word.
-_CJK = (
-    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u302f\u3031-\u3035\u303b\u303c\u3041-\u3096"
-    "\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f"
-    "\uffa0-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+from rag_tui.engine.code_words import CompoundTokens, compound_pattern, compound_spans
+from rag_tui.engine.errors import UsageError
+from rag_tui.engine.stemming import (
+    ENGLISH_STOP_WORDS,
+    POSSESSIVE,
+    Stems,
+    snowball_languages,
+    stemmer_version,
+    turkish_lower,
 )
-_CJK_RUN = re.compile(f"[{_CJK}]+")
+from rag_tui.engine.word_cutting import (
+    HARD,
+    TokenSpan,
+    compose,
+    cut_words,
+    han_singles,
+    spans_of_composed,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    r"""Cuts text into the words that BM25 counts.
+    r"""Cuts text into the words that BM25 counts. This one is ``words``; others refine it.
 
     A word is a run of letters, digits and underscores (``\w``) with the combining marks that
     belong to them and a trailing ``++`` or ``#`` (``C++``, ``C#``), composed (NFC) and
@@ -43,98 +52,169 @@ class Analyzer:
 
     def tokens(self, text: str) -> list[str]:
         """The words of a text in order, repeated ones repeated."""
-        if text.isascii():
-            return _ASCII_WORD.findall(text.lower())
+        if unicodedata.is_normalized("NFC", text):
+            return self._words(text)
         return [token for token, _, _ in self.token_spans(text)]
 
-    def token_spans(self, text: str) -> list[tuple[str, int, int]]:
+    def token_spans(self, text: str) -> list[TokenSpan]:
         """The words of `tokens` with their character spans in ``text`` as it was given.
 
-        Spans are end-exclusive and ascend by start; only the pairs of a CJK run overlap.
+        Spans are end-exclusive and ascend by start; CJK pairs overlap, and with ``code`` a word
+        and its parts do.
         """
-        if text.isascii():
-            return [(m.group().lower(), m.start(), m.end()) for m in _ASCII_WORD.finditer(text)]
         if unicodedata.is_normalized("NFC", text):
-            return _spans_of_composed(text)
-        composed, starts, ends = _compose(text)
-        return [(token, starts[a], ends[b - 1]) for token, a, b in _spans_of_composed(composed)]
+            return self._spans(text)
+        composed, starts, ends = compose(text)
+        return [(token, starts[a], ends[b - 1]) for token, a, b in self._spans(composed)]
+
+    def phrase_tokens(self, text: str) -> list[str]:
+        """The words in which a phrase is looked for: each follows the one before it."""
+        return self.tokens(text)
+
+    def _words(self, text: str) -> list[str]:
+        """What `tokens` gives for an NFC text."""
+        return cut_words(text)
+
+    def _spans(self, text: str) -> list[TokenSpan]:
+        """What `token_spans` gives for an NFC text."""
+        return spans_of_composed(text)
+
+
+@dataclass(frozen=True, slots=True)
+class StemmingAnalyzer(Analyzer):
+    """Words as `Analyzer` cuts them, each reduced to its stem by Snowball (PyStemmer).
+
+    ``english`` also leaves out Lucene's 33 English stop words and the ``s`` of a possessive
+    (``pump's``); the other languages leave out nothing. Words are case-folded, Turkish ones with
+    its two letters i; every other change of letters is the stemmer's own. Each word of the
+    vocabulary is stemmed once. CJK pairs stay as they are.
+    """
+
+    language: str = "english"
+    stems: Stems = field(default_factory=lambda: Stems("english"), compare=False, repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the stemmer's version too."""
+        base = f"{self.name}/1 unicode {unicodedata.unidata_version}"
+        return f"{base} snowball {stemmer_version()}"
+
+    def _words(self, text: str) -> list[str]:
+        has_apostrophe = self.language == "english" and ("'" in text or "’" in text)
+        if self.language == "turkish" or (has_apostrophe and HARD.search(text)):
+            return [token for token, _, _ in self._spans(text)]
+        if has_apostrophe:
+            text = POSSESSIVE.sub(" ", text)
+        stems = self.stems
+        return [stem for word in cut_words(text) if (stem := stems[word])]
+
+    def _spans(self, text: str) -> list[TokenSpan]:
+        words = spans_of_composed(text)
+        if self.language == "turkish":
+            words = [(turkish_lower(text[a:b], word), a, b) for word, a, b in words]
+        if self.language == "english":
+            words = [one for one in words if not (one[0] == "s" and _is_possessive(text, one))]
+        stems = self.stems
+        return [(stem, a, b) for word, a, b in words if (stem := stems[word])]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeAnalyzer(Analyzer):
+    """Identifiers, versions, codes and paths: whole, and in their parts.
+
+    What `code_words` calls a compound (``max_retry_count``, ``getUserName``, ``a.b-c``,
+    ``v2.10.3``, ``CVE-2024-1234``) gives the whole of it, then its words, then the parts of each
+    word; prose gives the words of `Analyzer`. Questions are cut like texts, so a whole identifier
+    finds its own places first and those that share parts after them.
+    """
+
+    compounds: CompoundTokens = field(default_factory=CompoundTokens, compare=False, repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """As of `Analyzer`."""
+        return f"{self.name}/1 unicode {unicodedata.unidata_version}"
+
+    def phrase_tokens(self, text: str) -> list[str]:
+        """Only the smallest parts: ``"api key"`` is also found in ``the api-key``."""
+        spans = self.token_spans(text)
+        return [
+            token
+            for i, (token, _, end) in enumerate(spans)
+            if not (i + 1 < len(spans) and spans[i + 1][2] <= end)
+        ]
+
+    def _words(self, text: str) -> list[str]:
+        found = compound_pattern(text).findall(text)
+        return list(chain.from_iterable(map(self.compounds.__getitem__, found)))
+
+    def _spans(self, text: str) -> list[TokenSpan]:
+        return [
+            (token, match.start() + a, match.start() + b)
+            for match in compound_pattern(text).finditer(text)
+            for token, a, b in compound_spans(match.group())
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class CjkAnalyzer(Analyzer):
+    """`Analyzer` for Chinese, Japanese and Korean among other scripts.
+
+    Full-width letters and half-width kana count as the usual ones (NFKC), and Han characters
+    stand beside the pairs as single words too, so that a question of one character finds
+    something.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """As of `Analyzer`."""
+        return f"{self.name}/1 unicode {unicodedata.unidata_version}"
+
+    def tokens(self, text: str) -> list[str]:
+        """Pairs and single Han characters, by start, the single one first."""
+        return cut_words(text) if text.isascii() else [one[0] for one in self.token_spans(text)]
+
+    def token_spans(self, text: str) -> list[TokenSpan]:
+        """The words of `tokens` with their spans in ``text``."""
+        if unicodedata.is_normalized("NFKC", text):
+            return han_singles(text)
+        composed, starts, ends = compose(text, "NFKC")
+        return [(token, starts[a], ends[b - 1]) for token, a, b in han_singles(composed)]
 
 
 WORDS = Analyzer()
-"""The analyzer in use."""
+"""The default analyzer."""
 
 
-def _spans_of_composed(text: str) -> list[tuple[str, int, int]]:
-    found: list[tuple[str, int, int]] = []
-    for word in _unicode_word().finditer(text):
-        start, end = word.span()
-        if word.group().isascii():
-            found.append((word.group().lower(), start, end))
-            continue
-        at = start
-        for run in _CJK_RUN.finditer(text, start, end):
-            if run.start() > at:
-                found.append((_fold(text[at : run.start()]), at, run.start()))
-            found.extend(_pairs(text, run.start(), run.end()))
-            at = run.end()
-        if at < end:
-            found.append((_fold(text[at:end]), at, end))
-    return found
-
-
-def _pairs(text: str, start: int, end: int) -> list[tuple[str, int, int]]:
-    if end - start == 1:
-        return [(_fold(text[start:end]), start, end)]
-    return [(_fold(text[i : i + 2]), i, i + 2) for i in range(start, end - 1)]
-
-
-def _fold(word: str) -> str:
-    return unicodedata.normalize("NFC", word.casefold())
+def analyzer_names() -> tuple[str, ...]:
+    """All names that `make_analyzer` knows."""
+    return ("words", "english", "code", "cjk", *(n for n in snowball_languages() if n != "english"))
 
 
 @cache
-def _unicode_word() -> re.Pattern[str]:
-    r"""``\w`` followed by ``\w`` and combining marks, which ``\w`` alone would cut off."""
-    marks: list[str] = []
-    first = previous = -2
-    for code in [*range(0x300, 0x20000), -1]:
-        # Variation selectors choose a picture, not a letter.
-        is_mark = (
-            code >= 0 and unicodedata.category(chr(code))[0] == "M" and not 0xFE00 <= code <= 0xFE0F
-        )
-        if is_mark and code == previous + 1:
-            previous = code
-        elif is_mark or code < 0:
-            if first >= 0:
-                marks.append(f"{chr(first)}-{chr(previous)}")
-            first = previous = code
-    return re.compile(rf"\w[\w{''.join(marks)}]*{_SUFFIX}")
+def make_analyzer(name: str) -> Analyzer:
+    """The analyzer of a name; the same object each time.
 
-
-def _compose(text: str) -> tuple[str, list[int], list[int]]:
-    """NFC of a text, and for each of its characters where it starts and ends in the text."""
-    pieces: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    start = 0
-    for end in range(1, len(text) + 1):
-        if end < len(text) and _joins_previous(text[end]):
-            continue
-        piece = unicodedata.normalize("NFC", text[start:end])
-        pieces.append(piece)
-        starts.extend([start] * len(piece))
-        ends.extend([end] * len(piece))
-        start = end
-    return "".join(pieces), starts, ends
-
-
-def _joins_previous(character: str) -> bool:
-    """Whether composing may merge a character with the one before it."""
-    if character < "\u0300":
-        return False
-    return (
-        unicodedata.category(character)[0] == "M"
-        # conjoining Hangul vowels and finals
-        or "\u1161" <= character <= "\u1175"
-        or "\u11a8" <= character <= "\u11c2"
+    Raises:
+        UsageError: For a name that is none; the hint lists those that are.
+    """
+    match name:
+        case "words":
+            return WORDS
+        case "code":
+            return CodeAnalyzer(name)
+        case "cjk":
+            return CjkAnalyzer(name)
+        case "english":
+            return StemmingAnalyzer(name, name, Stems(name, ENGLISH_STOP_WORDS))
+    if name in snowball_languages():
+        return StemmingAnalyzer(name, name, Stems(name))
+    raise UsageError(
+        f"there is no analyzer {name!r}",
+        f"Set bm25.analyzer to one of {', '.join(analyzer_names())}.",
     )
+
+
+def _is_possessive(text: str, span: TokenSpan) -> bool:
+    start = span[1]
+    return start > 1 and text[start - 1] in "'’" and text[start - 2].isalnum()

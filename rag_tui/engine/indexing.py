@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import filelock
 import numpy as np
 
-from rag_tui.engine.analysis import WORDS
+from rag_tui.engine.analysis import make_analyzer
 from rag_tui.engine.errors import BadIndexError, CorpusError, ModelError
 from rag_tui.engine.events import CancelToken, Progress
 from rag_tui.engine.index import Index, Manifest
@@ -81,11 +81,13 @@ def refresh_index(
         rebuild: Also replace an index that was made with another embedding model.
 
     Raises:
+        UsageError: When there is no analyzer of the name that is set.
         CorpusError: When there is nothing that can be indexed; the old index stays.
         BadIndexError: When the index was made with another model, or cannot be written.
         Cancelled: Soon after the token was set; the old index stays in use.
     """
     token = cancel if cancel is not None else CancelToken()
+    analyzer = make_analyzer(settings.analyzer)
     notes: list[str] = []
     directory = local.index_dir(settings.cache_dir, folder)
     old = _open_noting(directory, folder, notes)
@@ -110,9 +112,11 @@ def refresh_index(
     same_cut = old is not None and old.manifest.chunker_fingerprint == chunker_fingerprint
     situations = situations_of(reading.documents, settings.chunking, settings.cache_dir)
     same_situations = old is not None and old.manifest.situations == situations.fingerprint
-    same_words = old is not None and old.manifest.analyzer_fingerprint == WORDS.fingerprint
+    same_words = old is not None and old.manifest.analyzer_fingerprint == analyzer.fingerprint
     if old is not None and old.manifest.chunking != asdict(settings.chunking):
         notes.append("The chunking settings have changed: all documents were cut again.")
+    if old is not None and not same_words:
+        notes.append(f"The words of all chunks were counted again, as {analyzer.name} cuts them.")
     unchanged = not (reading.added or reading.changed or reading.deleted)
     if (
         old is not None
@@ -128,7 +132,7 @@ def refresh_index(
             yield IndexReady(old, is_final=True, notes=tuple(notes))
             return
 
-    manifest = _manifest(folder, settings, chunker_fingerprint, WORDS.fingerprint, counter.limit)
+    manifest = _manifest(folder, settings, chunker_fingerprint, analyzer.fingerprint, counter.limit)
     base = Index(
         folder=folder,
         manifest=replace(manifest, situations=situations.fingerprint, loading_fingerprint=loading),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rag_tui.engine.analysis import WORDS
+from rag_tui.engine.analysis import make_analyzer
 from rag_tui.engine.chunkers.factory import make_chunker
 from rag_tui.engine.errors import Cancelled, RagTuiError
 from rag_tui.engine.events import CancelToken, Progress
@@ -88,16 +88,19 @@ def cut(
             tick = time.monotonic()
             yield Progress("chunk", i + 1, len(base.documents), document.doc_id)
     yield Progress("bm25", 0, len(chunks))
-    tokens = []
-    for chunk in chunks:
-        cancel.check()
-        tokens.append(WORDS.tokens(chunk.embedded_text))
+    analyzer = make_analyzer(settings.analyzer)
+
+    def token_lists() -> Iterator[list[str]]:
+        for chunk in chunks:
+            cancel.check()
+            yield analyzer.tokens(chunk.embedded_text)
+
     counts_array = np.asarray(n_tokens, np.int32)
     counts_array.setflags(write=False)
     yield replace(
         base,
         chunks=tuple(chunks),
-        bm25=BM25Postings.build(tokens),
+        bm25=BM25Postings.build(token_lists()),
         n_tokens=counts_array,
         reports=merge_reports(_with_failures(base.reports, failed), chunks),
     )

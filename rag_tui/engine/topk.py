@@ -60,13 +60,34 @@ def top_k(
     return positions[order]
 
 
+def at_least_kth(values: npt.NDArray[np.floating], k: int, margin: float) -> npt.NDArray[np.int64]:
+    """Ascending positions of positive values, all of the k highest among them, and close ones.
+
+    Args:
+        values: Floats ``(n,)``, none negative; 0 is never among the positions.
+        k: At least 1.
+        margin: Values lower than the k-th by this share of it are still wanted.
+    """
+    bound = _bound(values, k)
+    if bound is None or bound <= 0:
+        return np.flatnonzero(values > 0).astype(np.int64, copy=False)
+    lowest = values.dtype.type(bound * (1 - margin))
+    return np.flatnonzero(values >= lowest).astype(np.int64, copy=False)
+
+
 def _at_least_kth(values: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp] | None:
     """Ascending indices that hold all of the k highest values; None when it saves nothing."""
+    bound = _bound(values, k)
+    return None if bound is None else np.flatnonzero(values >= bound)
+
+
+def _bound(values: npt.NDArray[np.floating], k: int) -> np.floating | None:
+    """A number that at least k values reach; None when there are too few to look for one."""
     width = values.size // (k * _BLOCKS_PER_HIT)
     if values.size < _SMALL or width < 2:
         return None
     n_blocks = values.size // width
     maxima = values[: n_blocks * width].reshape(n_blocks, width).max(axis=1)
     # At least k values reach the k-th highest block maximum, so none below it is wanted.
-    bound = np.sort(maxima)[-k]
-    return np.flatnonzero(values >= bound)
+    bound: np.floating = np.sort(maxima)[-k]
+    return bound

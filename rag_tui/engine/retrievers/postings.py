@@ -1,14 +1,7 @@
-"""Term postings that are built once and scored with any k1, b and variant of BM25.
-
-Okapi BM25: Robertson, Walker, Jones, Hancock-Beaulieu, Gatford 1994, "Okapi at TREC-3". The
-variants are the ones of Kamphuis, de Vries, Boytsov, Lin 2020, "Which BM25 do you mean?":
-``lucene`` with an idf that is always positive, and ``okapi`` as the library rank_bm25 has it.
-"""
+"""Term postings that are built once and scored with any k1, b and variant of BM25."""
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +12,18 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rag_tui.engine.errors import BadIndexError, UsageError
+from rag_tui.engine.errors import BadIndexError
+from rag_tui.engine.retrievers.bm25_formulas import (
+    Floats,
+    absent_part,
+    check_bm25_params,
+    inverse_frequency,
+    term_part,
+)
+from rag_tui.engine.retrievers.collecting import collect
+from rag_tui.engine.retrievers.rough_scores import RoughScorer
 from rag_tui.engine.types import BM25Params
 
-Floats = npt.NDArray[np.float64]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _ARRAYS = ("offsets", "positions", "tfs", "lengths")
@@ -46,7 +47,7 @@ class TermPart:
     """Its part of the score; 0 when the chunk does not hold the term."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BM25Postings:
     """Which chunk holds which term how often, by term. Arrays are non-writeable."""
 
@@ -56,28 +57,16 @@ class BM25Postings:
     """int64 ``(n_terms + 1,)``: row r lies at ``offsets[r]:offsets[r + 1]``."""
     positions: npt.NDArray[np.int32]
     """int32 ``(n_postings,)``: chunk positions, ascending in each row."""
-    tfs: npt.NDArray[np.int32]
-    """int32 ``(n_postings,)``: occurrences of the term in that chunk, at least 1."""
+    tfs: npt.NDArray[np.integer]
+    """uint8, uint16 or int32 ``(n_postings,)``: occurrences of the term in that chunk, at least 1;
+    the smallest type that holds them."""
     lengths: npt.NDArray[np.int32]
     """int32 ``(n_chunks,)``: terms of each chunk, repeated ones counted."""
 
     @classmethod
     def build(cls, token_lists: Iterable[Sequence[str]]) -> BM25Postings:
         """Postings of chunks given as lists of terms, in corpus order; the lists are not kept."""
-        vocabulary: dict[str, int] = {}
-        rows = array("q")
-        lengths = array("q")
-        for tokens in token_lists:
-            rows.extend([vocabulary.setdefault(token, len(vocabulary)) for token in tokens])
-            lengths.append(len(tokens))
-        row_of = np.frombuffer(rows, dtype=np.int64) if rows else np.zeros(0, np.int64)
-        n_terms_of = np.array(lengths, dtype=np.int64)
-        n_chunks = max(len(lengths), 1)
-        chunk_of = np.repeat(np.arange(len(lengths), dtype=np.int64), n_terms_of)
-        keys, counts = np.unique(row_of * n_chunks + chunk_of, return_counts=True)
-        df = np.bincount(keys // n_chunks, minlength=len(vocabulary))
-        offsets = np.concatenate(([0], np.cumsum(df)))
-        return cls._of(vocabulary, offsets, keys % n_chunks, counts, n_terms_of)
+        return cls._of(*collect(token_lists))
 
     @classmethod
     def from_arrays(
@@ -123,7 +112,7 @@ class BM25Postings:
             MappingProxyType(vocabulary),
             _frozen(offsets.astype(np.int64)),
             _frozen(positions.astype(np.int32)),
-            _frozen(tfs.astype(np.int32)),
+            _frozen(tfs.astype(_smallest_type(tfs))),
             _frozen(lengths.astype(np.int32)),
         )
 
@@ -157,27 +146,16 @@ class BM25Postings:
         return 0 if row is None else int(self.offsets[row + 1] - self.offsets[row])
 
     def idf(self, term: str, params: BM25Params) -> float:
-        """The weight of a term; 0 for one that no chunk holds.
-
-        ``lucene``: ``ln(1 + (N - df + 0.5) / (df + 0.5))``. ``okapi``: ``ln(N - df + 0.5) -
-        ln(df + 0.5)``, and where that is negative, ``epsilon`` times the mean over all terms.
-        """
-        df = self.df(term)
-        if df == 0:
-            return 0.0
-        if params.variant == "lucene":
-            return math.log(1 + (self.n_chunks - df + 0.5) / (df + 0.5))
-        idf = math.log(self.n_chunks - df + 0.5) - math.log(df + 0.5)
-        return idf if idf >= 0 else params.epsilon * self._mean_okapi_idf
+        """The weight of a term by the variant's formula; 0 for one that no chunk holds."""
+        return inverse_frequency(self.df(term), self.n_chunks, params, lambda: self._mean_okapi_idf)
 
     def scores(
         self, query_terms: Sequence[str], params: BM25Params
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Scores of all chunks, and which of them hold a query term at all.
 
-        A term's part is ``idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean))``, as
-        often as it stands in the query. A match may score 0 or below (``okapi``), so a score
-        never tells what matched.
+        A term counts as often as it stands in the query; see `bm25_formulas` for its part. A match
+        may score 0 or below, so a score never tells what matched.
 
         Returns:
             float64 ``(n_chunks,)`` and bool ``(n_chunks,)``.
@@ -188,17 +166,64 @@ class BM25Postings:
         check_bm25_params(params)
         scores = np.zeros(self.n_chunks, dtype=np.float64)
         is_match = np.zeros(self.n_chunks, dtype=np.bool_)
+        absent = absent_part(params)
         for term, count in Counter(query_terms).items():
             row = self.vocabulary.get(term)
             if row is None:
                 continue
-            holders = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
-            at = self.positions[holders]
-            tf = self.tfs[holders].astype(np.float64)
-            norm = params.k1 * self._length_factors(self.lengths[at], params.b)
-            scores[at] += count * self.idf(term, params) * (tf * (params.k1 + 1) / (tf + norm))
+            at, tfs = self.row(row)
+            weight = count * self.idf(term, params)
+            part = weight * term_part(
+                tfs.astype(np.float64), self._length_factors(self.lengths[at], params.b), params
+            )
+            if absent:
+                scores += weight * absent
+                part -= weight * absent
+            scores[at] += part
             is_match[at] = True
         return scores, is_match
+
+    def scores_at(
+        self, query_terms: Sequence[str], positions: npt.NDArray[np.int64], params: BM25Params
+    ) -> Floats:
+        """The scores of some chunks, to the last bit those of `scores`.
+
+        Args:
+            query_terms: As for `scores`.
+            positions: int64 ``(m,)``.
+            params: Of a formula that gives nothing for terms a chunk lacks.
+
+        Returns:
+            float64 ``(m,)``.
+        """
+        scores = np.zeros(positions.size, dtype=np.float64)
+        factors = self._length_factors(self.lengths[positions], params.b)
+        wanted = positions.astype(np.int32)  # else every list would be widened to be searched
+        for term, count in Counter(query_terms).items():
+            row = self.vocabulary.get(term)
+            if row is None:
+                continue
+            at, tfs = self.row(row)
+            found = np.searchsorted(at, wanted)
+            found[found == at.size] = 0
+            is_match = at[found] == wanted
+            tf = tfs[found[is_match]].astype(np.float64)
+            weight = count * self.idf(term, params)
+            scores[is_match] += weight * term_part(tf, factors[is_match], params)
+        return scores
+
+    def row(self, row: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.integer]]:
+        """The positions of the chunks that hold the term of a row, and how often each does."""
+        holders = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+        return self.positions[holders], self.tfs[holders]
+
+    def holders(self, term: str) -> npt.NDArray[np.bool_]:
+        """Bool ``(n_chunks,)``: which chunks hold a term."""
+        mask = np.zeros(self.n_chunks, dtype=np.bool_)
+        row = self.vocabulary.get(term)
+        if row is not None:
+            mask[self.row(row)[0]] = True
+        return mask
 
     def term_parts(
         self, query_terms: Sequence[str], position: int, params: BM25Params
@@ -208,14 +233,17 @@ class BM25Postings:
         Their contributions sum to the chunk's score in `scores` (float64 rounding aside).
         """
         check_bm25_params(params)
-        factor = float(self._length_factors(self.lengths[position : position + 1], params.b)[0])
+        factor = self._length_factors(self.lengths[position : position + 1], params.b)
         parts: list[TermPart] = []
         for term, count in Counter(query_terms).items():
             tf = self.tf(term, position)
             idf = self.idf(term, params)
-            saturated = tf * (params.k1 + 1) / (tf + params.k1 * factor) if tf else 0.0
-            contribution = count * idf * saturated
-            parts.append(TermPart(term, count, tf, self.df(term), idf, factor, contribution))
+            one = absent_part(params)
+            if tf:
+                one = float(term_part(np.array([tf], dtype=np.float64), factor, params)[0])
+            parts.append(
+                TermPart(term, count, tf, self.df(term), idf, float(factor[0]), count * idf * one)
+            )
         return tuple(parts)
 
     def tf(self, term: str, position: int) -> int:
@@ -226,6 +254,11 @@ class BM25Postings:
         start, end = int(self.offsets[row]), int(self.offsets[row + 1])
         at = start + int(np.searchsorted(self.positions[start:end], position))
         return int(self.tfs[at]) if at < end and self.positions[at] == position else 0
+
+    @cached_property
+    def rough(self) -> RoughScorer:
+        """Finds the best chunks quickly; made on first use."""
+        return RoughScorer(self)
 
     def _length_factors(self, lengths: npt.NDArray[np.int32], b: float) -> Floats:
         mean = self.mean_length or 1.0
@@ -238,30 +271,9 @@ class BM25Postings:
         return float((np.log(self.n_chunks - df + 0.5) - np.log(df + 0.5)).mean())
 
 
-def check_bm25_params(params: BM25Params) -> None:
-    """Refuse parameters that the formula is not made for.
-
-    Raises:
-        UsageError: When k1 is negative, b not in 0 to 1, epsilon negative, one not finite.
-    """
-    if params.variant not in ("lucene", "okapi"):
-        raise UsageError(
-            f"unknown BM25 variant {params.variant!r}", "Set bm25.variant to lucene or okapi."
-        )
-    if not (math.isfinite(params.k1) and params.k1 >= 0):
-        raise UsageError(
-            f"BM25 k1 must be 0 or more (got {params.k1:g})",
-            "Set bm25.k1, usually between 0.5 and 2.",
-        )
-    if not 0 <= params.b <= 1:
-        raise UsageError(
-            f"BM25 b must be between 0 and 1 (got {params.b:g})", "Set bm25.b, usually to 0.75."
-        )
-    if not (math.isfinite(params.epsilon) and params.epsilon >= 0):
-        raise UsageError(
-            f"BM25 epsilon must be 0 or more (got {params.epsilon:g})",
-            "Set bm25.epsilon, usually to 0.25.",
-        )
+def _smallest_type(tfs: npt.NDArray[np.generic]) -> type[np.integer]:
+    most = int(tfs.max(initial=1))
+    return np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.int32
 
 
 def _frozen(values: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
