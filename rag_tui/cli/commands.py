@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
 
+from rag_tui.cli.knob_options import with_options
 from rag_tui.cli.output import note, stdout_width, write_json, write_rich, write_text
-from rag_tui.cli.session import Session, open_session
+from rag_tui.cli.session import open_session
 from rag_tui.cli.tables import search_json, search_table
 from rag_tui.config import bundled_corpus, cache_dir, load_settings, user_file
-from rag_tui.engine.answering import answer, make_answerer
-from rag_tui.engine.citations import unknown_of
 from rag_tui.engine.errors import UsageError
-from rag_tui.engine.events import StageResult
 from rag_tui.engine.filters import Mask, combine, split_query, where_mask
+from rag_tui.engine.history import SearchLog
 from rag_tui.engine.index import Index
-from rag_tui.engine.prompting import build_prompt
-from rag_tui.engine.searching import check_request, search
+from rag_tui.engine.searching import check_request, final_results, search
 from rag_tui.engine.stores.local import index_dir
-from rag_tui.engine.types import METHODS, Answer, Chunk, Method, Prompt
+from rag_tui.engine.types import METHODS
 from rag_tui.logfile import log_place
 
 EXIT_FAILED = 1
 EXIT_NOT_FOUND = 3
-SIDE_BY_SIDE = 120
-"""Columns that four lists side by side need; in a narrower terminal they stand below each other."""
+COLUMN_WIDTH = 30
+"""Cells that a list needs beside others; in a narrower terminal they stand below each other."""
 N_NAMED = 5
 """So many chunks over the limit are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What ``rag-tui search`` was asked for, beside settings."""
+
+    methods: tuple[str, ...] = ()
+    """Only these lists; empty: all."""
+    where: str = ""
+    preset: str = ""
+    knobs: tuple[str, ...] = ()
+    """``name=value``."""
+    columns: tuple[str, ...] = ()
+    """``name=method:knob=value,…``; empty: those of the settings."""
+
 
 _PROBLEM = ("skipped", "failed", "partly")
 
@@ -96,16 +106,23 @@ def search_command(
     question: str,
     folder: Path | None,
     overrides: Mapping[str, object],
-    methods: list[str],
-    where: str = "",
+    asked: SearchOptions,
     *,
     as_json: bool,
 ) -> int:
     """``rag-tui search``: exit 1 when a list that was asked for could not be made."""
-    question, where = _question_and_filter(question, where)
+    question, where = _question_and_filter(question, asked.where)
     settings = load_settings(folder, overrides)
-    wanted = cast("tuple[Method, ...]", tuple(m for m in METHODS if not methods or m in methods))
-    request = replace(settings.request(question), methods=wanted, where=where)
+    request = with_options(
+        settings.request(question),
+        settings.presets,
+        preset=asked.preset,
+        flags=overrides,
+        knobs=asked.knobs,
+        columns=asked.columns,
+    )
+    wanted = tuple(m for m in METHODS if not asked.methods or m in asked.methods)
+    request = replace(request, methods=wanted, where=where)
     check_request(request)  # before minutes of indexing, not after
     session = open_session(folder, overrides)
     if request.top_k > len(session.index.chunks):
@@ -114,8 +131,13 @@ def search_command(
             "all that match are shown"
         )
     _note_filter(where, session.index)
-    results = list(search(request, session.index, session.models))
-    results.sort(key=lambda result: METHODS.index(result.stage))
+    results = list(final_results(search(request, session.index, session.models)))
+    log = SearchLog(cache_dir(), is_enabled=settings.history.enabled)
+    remark = log.record(request, session.index, results)
+    if remark:
+        note(remark)
+    order = [column.name for column in request.columns]
+    results.sort(key=lambda result: order.index(result.stage))
     for result in results:
         if result.error is not None:
             note(f"{result.stage}: {result.error.message}")
@@ -125,10 +147,9 @@ def search_command(
             note(f"{result.stage}: {result.ranking.note}")
     if as_json:
         write_json(search_json(request, session.index, results, str(session.folder)))
-    elif stdout_width() < SIDE_BY_SIDE:
+    elif stdout_width() < COLUMN_WIDTH * max(len(results), 4):
         for result in results:
-            single = replace(request, methods=(result.stage,))
-            write_rich(search_table(single, session.index, results))
+            write_rich(search_table(request, session.index, [result]))
     else:
         write_rich(search_table(request, session.index, results))
     return EXIT_FAILED if any(result.error for result in results) else 0
@@ -145,92 +166,6 @@ def _note_filter(where: str, index: Index) -> Mask | None:
     if allowed is not None:
         note(f"filter {where}: {int(allowed.sum()):,} of {len(index.chunks):,} chunks")
     return allowed
-
-
-def retrieve_for_answer(session: Session, question: str, where: str = "") -> list[Chunk]:
-    """The chunks a prompt is made of: the best list there is, reranked before hybrid."""
-    n_sources = session.settings.answer.n_sources
-    request = session.settings.request(question)
-    request = replace(
-        request,
-        where=where,
-        depth=max(request.depth, n_sources),
-        rerank_depth=max(request.rerank_depth, n_sources),
-    )
-    results: dict[str, StageResult] = {}
-    for result in search(request, session.index, session.models):
-        results[result.stage] = result
-        if result.error is not None:
-            note(f"{result.stage}: {result.error.message}")
-    for method in ("reranked", "hybrid"):
-        ranking = results[method].ranking if method in results else None
-        if ranking is not None:
-            return [session.index.chunks[hit.position] for hit in ranking.hits[:n_sources]]
-    return []
-
-
-def ask_command(
-    question: str,
-    folder: Path | None,
-    overrides: Mapping[str, object],
-    where: str = "",
-    *,
-    show_prompt: bool,
-    as_json: bool,
-) -> int:
-    """``rag-tui ask``: exit 3 for not found, 1 for a failed or incomplete answer."""
-    question, where = _question_and_filter(question, where)
-    check_request(replace(load_settings(folder, overrides).request(question), where=where))
-    session = open_session(folder, overrides)
-    _note_filter(where, session.index)
-    chunks = retrieve_for_answer(session, question, where)
-    prompt = build_prompt(question, chunks, max_sources=session.settings.answer.n_sources)
-    if show_prompt:
-        if as_json:
-            write_json(asdict(prompt))
-        else:
-            write_text(f"{prompt.system}\n\n{prompt.user}")
-        return 0
-    final = asyncio.run(_stream(prompt, session, echo=not as_json))
-    if as_json:
-        write_json({**asdict(final), "cited": list(final.cited), "sources": _sources(prompt)})
-    else:
-        _write_sources(prompt, final)
-    if final.state == "not found":
-        return EXIT_NOT_FOUND
-    return 0 if final.state == "complete" else EXIT_FAILED
-
-
-async def _stream(prompt: Prompt, session: Session, *, echo: bool) -> Answer:
-    answerer = make_answerer(session.settings.engine.answer, session.models, os.environ)
-    written = 0
-    final = Answer("", "empty answer", answerer.name)
-    async for final in answer(prompt, answerer):
-        if echo and len(final.text) > written:
-            write_text(final.text[written:], end="")
-            written = len(final.text)
-    if echo:
-        write_text("")
-    return final
-
-
-def _write_sources(prompt: Prompt, final: Answer) -> None:
-    for source in prompt.sources:
-        if source.number in final.cited:
-            write_text(f"[{source.number}] {source.path} · {source.heading}")
-    n_sources = len(prompt.sources)
-    for label in unknown_of(final, n_sources):
-        write_text(f"[{label}] does not exist: the prompt had sources 1 to {n_sources}")
-    if final.state == "complete" and not final.citations:
-        note("the answer cites no source")
-    if final.state not in ("complete", "not found"):
-        note(f"the answer is not complete: {final.state}. {final.detail}".strip())
-    elif final.detail:
-        note(final.detail)
-
-
-def _sources(prompt: Prompt) -> list[dict[str, Any]]:
-    return [asdict(source) for source in prompt.sources]
 
 
 def locate_command(what: str, folder: Path | None) -> int:

@@ -24,3 +24,17 @@ WhereOption = Annotated[
     typer.Option("--where", "-w", help="Only chunks that fit, e.g. 'path~\"advanced/*\"'."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+KnobOption = Annotated[
+    list[str] | None,
+    typer.Option("--knob", help="A knob by its name, e.g. bm25.k1=0.9; repeatable."),
+]
+PresetOption = Annotated[
+    str | None, typer.Option("--preset", help="Knobs of this name in the settings.")
+]
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        help='A column of your own, e.g. "short=bm25:bm25.k1=0.9,bm25.b=0.4"; repeatable.',
+    ),
+]

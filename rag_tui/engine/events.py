@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Literal
 
 from rag_tui.engine.errors import Cancelled, RagTuiError
-from rag_tui.engine.types import Ranking
+from rag_tui.engine.types import EMPTY, Method, Ranking
 
 Stage = Literal["scan", "read", "chunk", "bm25", "model", "embed", "write", "wait", "situate"]
 
@@ -77,3 +78,6 @@ class StageResult:
     ranking: Ranking | None = None
     error: StageError | None = None
     elapsed_s: float = 0.0
+    inputs: Mapping[Method, Ranking] = field(default_factory=lambda: EMPTY)
+    """The lists that this column's pipeline is made of, its own last list among them, before the
+    steps after ranking; what input ranks and movements are read from."""

@@ -7,8 +7,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
 
@@ -18,10 +18,13 @@ from rag_tui.engine.events import CancelToken, StageResult
 from rag_tui.engine.index import Index
 from rag_tui.engine.loading import Models
 from rag_tui.engine.rerankers.base import Reranker
-from rag_tui.engine.searching import search
+from rag_tui.engine.searching import final_results, search
 from rag_tui.engine.settings import ModelSettings
 from rag_tui.engine.types import BM25Params, Method, Ranking, SearchRequest
 from tests.conftest import CORPUS
+
+if TYPE_CHECKING:
+    from rag_tui.engine.embedders.base import Vectors
 
 DOG = "Can I bring my dog?"
 
@@ -30,12 +33,13 @@ def lists(request: SearchRequest, index: Index, models: Models) -> dict[Method, 
     found = {}
     for result in search(request, index, models):
         assert result.ranking is not None, result.error
-        found[result.stage] = result.ranking
+        found[result.ranking.method] = result.ranking
     return found
 
 
 def test_stages_arrive_in_the_order_of_their_cost(guesthouse: Index, models: Models) -> None:
-    stages = [r.stage for r in search(SearchRequest(DOG), guesthouse, models)]
+    results = final_results(search(SearchRequest(DOG), guesthouse, models))
+    stages = [r.stage for r in results]
     assert stages == ["bm25", "vector", "hybrid", "reranked"]
 
 
@@ -188,26 +192,31 @@ class Broken(Models):
         self._inner = inner
         self._broken = broken
 
-    def embedder(self) -> Embedder:
+    def embedder(self, name: str = "") -> Embedder:
         if "embedder" in self._broken:
             raise ModelError("The embedder is gone.", "Install it.")
-        return self._inner.embedder()
+        return self._inner.embedder(name)
 
-    def reranker(self) -> Reranker:
-        return self._inner.reranker()
+    def reranker(self, name: str = "") -> Reranker:
+        return self._inner.reranker(name)
 
-    def embed_query(self, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        return self._inner.embed_query(text)
+    def embed_query(self, text: str, name: str = "") -> Vectors:
+        return self._inner.embed_query(text, name)
 
-    def rerank_scores(
-        self, query: str, passages: Sequence[str], *, cancel: CancelToken | None = None
-    ) -> Iterator[float]:
+    def rerank_batches(
+        self,
+        query: str,
+        passages: Sequence[str],
+        *,
+        name: str = "",
+        cancel: CancelToken | None = None,
+    ) -> Iterator[dict[int, float]]:
         if "reranker" in self._broken:
             raise RuntimeError("a fault [/] of ours")
-        return self._inner.rerank_scores(query, passages, cancel=cancel)
+        return self._inner.rerank_batches(query, passages, name=name, cancel=cancel)
 
 
-def by_stage(results: Iterator[StageResult]) -> dict[Method, StageResult]:
+def by_stage(results: Iterator[StageResult]) -> dict[str, StageResult]:
     return {result.stage: result for result in results}
 
 
