@@ -154,6 +154,16 @@ def _files_in(folder: Path, name: str, kind: ModelKind, source: ModelSource) -> 
 
 
 def _transformers_weights(folder: Path) -> tuple[Path, ...]:
+    if (folder / "modules.json").is_file() and not (folder / "config.json").is_file():
+        # Word vectors and routers: no transformer at the top, weights wherever modules lie.
+        return tuple(
+            sorted(
+                path
+                for pattern in _WEIGHT_PATTERNS
+                for path in folder.rglob(pattern)
+                if path.is_file()
+            )
+        )
     if not (folder / "config.json").is_file():
         return ()
     for pattern in _WEIGHT_PATTERNS:

@@ -185,9 +185,8 @@ def _download(name: str, kind: ModelKind, looked: list[Candidate]) -> ModelFiles
             # A short question first: without a network it fails here, not after long retries.
             siblings = HfApi().model_info(repository, timeout=_HUB_TIMEOUT_S).siblings or []
             names = [sibling.rfilename for sibling in siblings]
-            weights = "*.safetensors" if "model.safetensors" in names else "*.bin"
-            if any(entry.endswith(".safetensors.index.json") for entry in names):
-                weights = "*.safetensors"
+            safe = ("model.safetensors", ".safetensors.index.json")  # at the top or in a module
+            weights = "*.safetensors" if any(n.endswith(safe) for n in names) else "*.bin"
             snapshot_download(
                 repository,
                 allow_patterns=[*_HUB_FILES, weights],

@@ -449,7 +449,7 @@ def test_a_device_that_gives_nan_is_left_for_the_cpu(
 ) -> None:
     monkeypatch.setattr(
         "rag_tui.engine.embedders.sentence_transformer._load",
-        lambda files, device: OnBrokenDevice(files.folder),
+        lambda files, *_: OnBrokenDevice(files.folder),
     )
     embedder = SentenceTransformerEmbedder(files, read_profile(files), device="mps")
     assert embedder.info.device == "cpu"

@@ -13,7 +13,8 @@ from rag_tui.engine.embedders.base import Embedder
 from rag_tui.engine.embedders.hashing import HashingEmbedder
 from rag_tui.engine.errors import Cancelled, ModelError
 from rag_tui.engine.events import CancelToken
-from rag_tui.engine.loading import Models, _Recent
+from rag_tui.engine.loading import Models
+from rag_tui.engine.remembering import Recent
 from rag_tui.engine.rerankers.base import RerankerInfo
 from rag_tui.engine.rerankers.scores import logit_kind
 from rag_tui.engine.settings import DEFAULT_EMBEDDER, ModelSettings
@@ -172,7 +173,7 @@ def test_cancelled_reranking_keeps_the_scores_it_had(tmp_path: Path) -> None:
 
 
 def test_the_oldest_entry_leaves_a_full_memory_first() -> None:
-    recent: _Recent[str, int] = _Recent(2)
+    recent: Recent[str, int] = Recent(2)
     recent.put("a", 1)
     recent.put("b", 2)
     assert recent.get("a") == 1
@@ -219,3 +220,110 @@ def test_a_given_embedder_gives_the_limit_of_the_estimate(tmp_path: Path) -> Non
     embedder = HashingEmbedder()
     counter = Models(MISSING, tmp_path, embedder=embedder).token_counter()
     assert counter.limit == embedder.info.max_tokens
+
+
+# --- models by name ---------------------------------------------------------------------------
+
+
+def test_a_named_model_is_loaded_once_beside_that_of_the_settings(tmp_path: Path) -> None:
+    embedder, reranker = CountingEmbedder(), CountingReranker()
+    models = Models(
+        ModelSettings(embedder="nobody/nothing", reranker="nobody/no", allow_download=False),
+        tmp_path,
+        embedder=embedder,
+        reranker=reranker,
+    )
+    assert models.embedder() is models.embedder("nobody/nothing") is embedder
+    assert models.reranker() is models.reranker("nobody/no") is reranker
+    other = models.embedder("hashing")
+    assert isinstance(other, HashingEmbedder)
+    assert other is not embedder
+    assert models.embedder("hashing") is other
+
+
+def test_a_named_model_that_is_missing_is_remembered_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def resolve(name: str, kind: str, **_: object) -> None:
+        calls.append(name)
+        raise ModelError(f"{name} is missing", "the fix")
+
+    monkeypatch.setattr("rag_tui.engine.models.resolve", resolve)
+    models = Models(MISSING, tmp_path, embedder=HashingEmbedder(), reranker=CountingReranker())
+    for _ in range(2):
+        with pytest.raises(ModelError, match="some/one is missing"):
+            models.embed_query("a dog", "some/one")
+        with pytest.raises(ModelError, match="an/other is missing"):
+            next(models.rerank_scores("q", ["p"], name="an/other"))
+    assert calls == ["some/one", "an/other"]
+    assert models.embedder_error is None
+    assert models.reranker_error is None
+    models.forget()
+    with pytest.raises(ModelError):
+        models.embedder("some/one")
+    assert calls == ["some/one", "an/other", "some/one"]
+
+
+def test_questions_of_two_embedders_are_remembered_apart(tmp_path: Path) -> None:
+    embedder = CountingEmbedder()
+    models = Models(MISSING, tmp_path, embedder=embedder)
+    same = models.embed_query("a dog", "hashing")
+    # One fingerprint means the same vectors: whoever asked first has paid for both.
+    assert models.embed_query("a dog") is same
+    assert embedder.n_queries == 0
+
+
+class BatchingReranker(CountingReranker):
+    """Scores longest first, two at a time, and knows that it reads three characters."""
+
+    def score_batches(
+        self, query: str, passages: Sequence[str], *, cancel: CancelToken | None = None
+    ) -> Iterator[dict[int, float]]:
+        order = sorted(range(len(passages)), key=lambda i: -len(passages[i]))
+        for at in range(0, len(order), 2):
+            if cancel is not None:
+                cancel.check()
+            self.asked += [passages[i] for i in order[at : at + 2]]
+            yield {i: float(len(passages[i])) for i in order[at : at + 2]}
+
+    def read_part(self, query: str, passage: str) -> int:
+        return min(3, len(passage))
+
+
+def test_batches_come_as_they_are_made_and_what_is_remembered_comes_first(tmp_path: Path) -> None:
+    reranker = BatchingReranker()
+    models = Models(HASHING, tmp_path, reranker=reranker)
+    passages = ["a", "bbb", "cc", "a", "dddd"]
+    batches = models.rerank_batches("q", passages)
+    assert next(batches) == {4: 4.0, 1: 3.0}
+    assert reranker.asked == ["dddd", "bbb"]
+    assert list(batches) == [{2: 2.0, 0: 1.0, 3: 1.0}]
+    again = list(models.rerank_batches("q", [*passages, "eeeee"]))
+    assert again == [{0: 1.0, 1: 3.0, 2: 2.0, 3: 1.0, 4: 4.0}, {5: 5.0}]
+    assert list(models.rerank_scores("q", [*passages, "eeeee"])) == [1, 3, 2, 1, 4, 5]
+    assert len(reranker.asked) == 5
+    assert list(models.rerank_batches("q", [])) == []
+
+
+def test_a_cancel_costs_at_most_one_batch_and_keeps_what_is_done(tmp_path: Path) -> None:
+    reranker = BatchingReranker()
+    models = Models(HASHING, tmp_path, reranker=reranker)
+    cancel = CancelToken()
+    batches = models.rerank_batches("q", ["a", "bb", "ccc", "dddd", "eeeee"], cancel=cancel)
+    next(batches)
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        next(batches)
+    assert reranker.asked == ["eeeee", "dddd"]
+    first = next(models.rerank_batches("q", ["a", "bb", "ccc", "dddd", "eeeee"]))
+    assert first == {3: 4.0, 4: 5.0}
+
+
+def test_a_reranker_that_knows_no_batches_still_gives_them(tmp_path: Path) -> None:
+    models = Models(HASHING, tmp_path, reranker=CountingReranker())
+    assert list(models.rerank_batches("q", ["a", "bb"])) == [{0: 1.0}, {1: 2.0}]
+    assert models.read_part("q", "a long passage") == 14
+    models = Models(HASHING, tmp_path, reranker=BatchingReranker())
+    assert models.read_part("q", "a long passage") == 3

@@ -12,9 +12,9 @@ import pytest
 from rag_tui.engine.errors import Cancelled, ModelError
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.models import resolve
-from rag_tui.engine.rerankers.base import Reranker
+from rag_tui.engine.rerankers.base import Reranker, read_part
 from rag_tui.engine.rerankers.load import load_reranker
-from rag_tui.engine.rerankers.onnx import OnnxReranker
+from rag_tui.engine.rerankers.onnx import BATCH_TOKENS, OnnxReranker
 from rag_tui.engine.rerankers.scores import finite_score, logit_kind
 from rag_tui.engine.settings import DEFAULT_EMBEDDER, DEFAULT_RERANKER
 from tests.engine.test_models import ROOT, offline_folder
@@ -242,3 +242,111 @@ def test_a_score_that_is_no_number_is_refused_with_the_passage(score: float) -> 
 def test_the_meaning_of_a_logit_carries_the_note() -> None:
     assert logit_kind("stands in for x").note.endswith("stands in for x")
     assert logit_kind().range == "unbounded"
+
+
+# --- batches, and how far a passage is read -------------------------------------------------
+
+SHORT_AND_LONG = [
+    "key",
+    POPULATION,
+    "The kettle stands above the sink. " * 5,
+    MUSEUMS,
+    "",
+    *(f"Berlin has {n} museums. " * (n % 7 + 1) for n in range(30)),
+]
+
+
+@pytest.fixture(scope="module")
+def fast(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> OnnxReranker:
+    files = resolve(str(folder), "reranker")
+    loaded = load_reranker(files, tmp_path_factory.mktemp("fast-cross-encoder"))
+    assert isinstance(loaded, OnnxReranker)
+    return loaded
+
+
+def test_short_pairs_of_float32_run_together_with_the_scores_they_have_alone(
+    fast: OnnxReranker, folder: Path
+) -> None:
+    found = list(fast.score_batches(QUESTION, SHORT_AND_LONG))
+    sizes = [len(batch) for batch in found]
+    assert sorted(i for batch in found for i in batch) == list(range(len(SHORT_AND_LONG)))
+    assert 1 < max(sizes) < len(SHORT_AND_LONG)
+    together = {i: score for batch in found for i, score in batch.items()}
+    alone = [next(fast.score(QUESTION, [text])) for text in SHORT_AND_LONG]
+    np.testing.assert_allclose([together[i] for i in sorted(together)], alone, atol=1e-6)
+    np.testing.assert_allclose(list(fast.score(QUESTION, SHORT_AND_LONG)), alone, atol=1e-6)
+    wanted = direct_scores(folder, [(QUESTION, text) for text in SHORT_AND_LONG])
+    np.testing.assert_allclose(alone, wanted, atol=1e-4)
+
+
+def test_batches_stay_within_the_cap_and_a_cancel_ends_them(
+    fast: OnnxReranker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancel = CancelToken()
+    fed: list[tuple[int, int]] = []
+    run = fast._run
+
+    def counting(encodings: Any) -> list[float]:
+        fed.append((len(encodings), max(len(encoding.ids) for encoding in encodings)))
+        return run(encodings)
+
+    monkeypatch.setattr(fast, "_run", counting)
+    batches = fast.score_batches(QUESTION, SHORT_AND_LONG, cancel=cancel)
+    next(batches)
+    assert len(fed) == 1
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        next(batches)
+    assert len(fed) == 1
+    list(fast.score_batches(QUESTION, SHORT_AND_LONG))
+    assert all(n * longest <= BATCH_TOKENS or n == 1 for n, longest in fed)
+
+
+def test_pairs_of_the_int8_model_run_one_by_one_in_their_order(reranker: Reranker) -> None:
+    assert isinstance(reranker, OnnxReranker)
+    found = list(reranker.score_batches(QUESTION, [POPULATION, MUSEUMS, POPULATION]))
+    assert [list(batch) for batch in found] == [[0], [1], [2]]
+    assert found[0][0] == found[2][2]
+
+
+@pytest.mark.parametrize("backend", ["onnx", "sentence-transformers"])
+def test_the_part_of_a_passage_that_is_read_ends_with_the_last_token_in_the_limit(
+    folder: Path, tmp_path: Path, backend: Any
+) -> None:
+    loaded = load_reranker(resolve(str(folder), "reranker"), tmp_path, backend=backend)
+    # 64 tokens: [CLS] a dog [SEP] … [SEP] leaves 59 for the passage
+    assert read_part(loaded, "a dog", "word " * 300) == 59 * 5 - 1
+    assert read_part(loaded, "a dog", "word " * 59) == 59 * 5
+    assert read_part(loaded, "a dog", "") == 0
+    assert read_part(loaded, "a dog", "word \udce9 " * 300) < 1500
+
+
+@pytest.mark.parametrize("backend", ["onnx", "sentence-transformers"])
+def test_what_lies_behind_the_read_part_changes_no_score(
+    folder: Path, tmp_path: Path, backend: Any
+) -> None:
+    loaded = load_reranker(resolve(str(folder), "reranker"), tmp_path, backend=backend)
+    passage = "word " * 300
+    end = read_part(loaded, "a dog", passage)
+    cut, whole, shorter = loaded.score(
+        "a dog", [passage[:end] + " lockbox", passage, passage[: end - 10]]
+    )
+    assert cut == pytest.approx(whole, abs=1e-6)
+    assert abs(shorter - whole) > 1e-4
+
+
+def test_a_reduced_precision_is_stated_and_another_fingerprint(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = resolve(str(folder), "reranker")
+    monkeypatch.setattr("rag_tui.engine.precision.cpu_has_bfloat16", lambda: False)
+    with pytest.raises(ModelError, match="amx_bf16"):
+        load_reranker(files, tmp_path, precision="bfloat16")
+    monkeypatch.setattr("rag_tui.engine.precision.cpu_has_bfloat16", lambda: True)
+    reduced = load_reranker(files, tmp_path, precision="bfloat16")
+    full = load_reranker(files, tmp_path)
+    assert reduced.info.precision == "bfloat16"
+    assert "reduced precision" in reduced.info.note
+    assert reduced.info.fingerprint != full.info.fingerprint
+    (one,), (other,) = (list(r.score(QUESTION, [POPULATION])) for r in (reduced, full))
+    assert 0 < abs(one - other) < 0.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from rag_tui.engine.events import CancelToken
 
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
     Vectors = npt.NDArray[np.float32]
 
+Similarity = Literal["cosine", "dot", "euclidean"]
+"""How two vectors of a model are compared; only for ``cosine`` are they scaled to norm 1."""
+
+Precision = Literal["float32", "bfloat16"]
+"""Of a model's weights and layers; vectors are float32 always."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmbedderInfo:
@@ -22,7 +28,8 @@ class EmbedderInfo:
     name: str
     """As asked for: a hub name, a path, or ``hashing``."""
     fingerprint: str
-    """Hash of weights, pooling, prompts, token limit: decides whether an index fits."""
+    """Hash of weights, pooling, prompts, token limit, and of a similarity, truncation or
+    precision that is not the usual one: decides whether an index fits."""
     dimensions: int
     max_tokens: int
     """Tokens read of one text, special tokens included."""
@@ -36,10 +43,19 @@ class EmbedderInfo:
     device: str = "cpu"
     note: str = ""
     """What a user must know: a stand-in, no real model, why there is no fast path."""
+    similarity: Similarity = "cosine"
+    """How its vectors are compared; for all but ``cosine`` they have the model's own lengths."""
+    precision: Precision = "float32"
+    """``bfloat16``: scores differ in the third decimal from those of the full precision."""
+    truncated_from: int = 0
+    """Dimensions before a Matryoshka truncation; 0 without one."""
 
 
 class Embedder(Protocol):
-    """Turns texts into L2-normalised float32 vectors; queries and documents are different roles."""
+    """Turns texts into float32 vectors; queries and documents are different roles.
+
+    Rows have L2 norm 1 where ``info.similarity`` is ``cosine``.
+    """
 
     @property
     def info(self) -> EmbedderInfo:
@@ -47,13 +63,13 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question: float32 ``(dimensions,)``, L2 norm 1."""
+        """The vector of a question: float32 ``(dimensions,)``."""
         ...
 
     def embed_documents(
         self, texts: Sequence[str], *, cancel: CancelToken | None = None
     ) -> Vectors:
-        """Vectors of passages: float32 ``(len(texts), dimensions)``, rows L2 norm 1, same order.
+        """Vectors of passages: float32 ``(len(texts), dimensions)``, same order.
 
         Raises:
             Cancelled: Soon after the token was set.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rag_tui.engine.embedders.base import EmbedderInfo
+from rag_tui.engine.embedders.tokens import Role, TokenVectors
 from rag_tui.engine.embedders.unit import unit_rows
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.ids import fingerprint
@@ -71,6 +72,19 @@ class HashingEmbedder:
             if not raw[row].any():  # words that cancel each other out exactly
                 raw[row, self._place(_NO_WORDS)[0]] = 1.0
         return unit_rows(raw, texts, model="hashing")
+
+    def token_vectors(self, texts: Sequence[str], role: Role) -> list[TokenVectors]:
+        """One vector a word: a one in the word's bucket, with its sign."""
+        del role
+        found = []
+        for text in texts:
+            words = list(_WORD.finditer(text))
+            vectors = np.zeros((len(words), self._info.dimensions), dtype=np.float32)
+            for row, word in enumerate(words):
+                bucket, sign = self._place(word.group().lower())
+                vectors[row, bucket] = sign
+            found.append(TokenVectors(tuple(word.span() for word in words), vectors))
+        return found
 
     def _place(self, word: str) -> tuple[int, float]:
         digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from rag_tui.engine.embedders.base import Embedder
+from rag_tui.engine.embedders.base import Embedder, Precision
 from rag_tui.engine.embedders.export import export_embedder, open_export
 from rag_tui.engine.embedders.hashing import HashingEmbedder
-from rag_tui.engine.embedders.profile import read_profile
+from rag_tui.engine.embedders.profile import EmbedderProfile, read_profile
 from rag_tui.engine.embedders.sentence_transformer import SentenceTransformerEmbedder
+from rag_tui.engine.embedders.truncated import TruncatedEmbedder
 from rag_tui.engine.errors import ModelError
 from rag_tui.engine.events import Progress
 from rag_tui.engine.models import Backend, ModelFiles
 from rag_tui.engine.onnx_export import ExportRefused
-
-HASHING = "hashing"
-"""The embedder that needs no model."""
 
 
 def load_embedder(
@@ -25,6 +23,8 @@ def load_embedder(
     *,
     backend: Backend = "auto",
     device: str = "cpu",
+    precision: Precision = "float32",
+    truncate_dim: int = 0,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Embedder:
     """Load an embedder, by the fast path where it is proven equal.
@@ -33,31 +33,51 @@ def load_embedder(
     is exported on this occasion; when that is refused it keeps answering itself.
 
     Args:
-        files: The resolved model; None for the hashing embedder.
+        files: The resolved model; None for the hashing embedder, which is never cut.
         cache_dir: Where exports are kept, in ``models/``.
         backend: What may answer.
         device: ``cpu``, ``cuda``, ``mps``; ``auto`` lets sentence-transformers choose.
+        precision: ``bfloat16`` runs in sentence-transformers only.
+        truncate_dim: Numbers of each vector that are kept; 0: all of them.
         report: Told before something that takes seconds.
 
     Raises:
-        ModelError: When the model cannot be loaded, or the ``onnx`` backend is demanded and the
-            model cannot be exported.
+        ModelError: When the model cannot be loaded, the ``onnx`` backend is demanded and the
+            model cannot be exported, or the processor lacks the precision.
     """
     if files is None:
         return HashingEmbedder()
     profile = read_profile(files)
-    wants_export = backend != "sentence-transformers" and device == "cpu"
-    if backend == "onnx" and device != "cpu":
+    whole = _load_whole(files, profile, cache_dir, backend, device, precision, report)
+    if truncate_dim <= 0:
+        return whole
+    return TruncatedEmbedder(whole, dimensions=truncate_dim, is_rescaled=profile.has_unit_output)
+
+
+def _load_whole(
+    files: ModelFiles,
+    profile: EmbedderProfile,
+    cache_dir: Path,
+    backend: Backend,
+    device: str,
+    precision: Precision,
+    report: Callable[[Progress], None],
+) -> Embedder:
+    is_fast = device == "cpu" and precision == "float32"
+    if backend == "onnx" and not is_fast:
         raise ModelError(
-            f"the onnx backend runs on the CPU (got models.device = {device})",
-            "Set models.device to cpu, or models.backend to sentence-transformers.",
+            "the onnx backend runs on the CPU in float32 "
+            f"(got models.device = {device}, models.precision = {precision})",
+            "Set models.device to cpu and models.precision to float32, or models.backend to "
+            "sentence-transformers.",
         )
+    wants_export = backend != "sentence-transformers" and is_fast
     if wants_export:
         exported = open_export(files, profile, cache_dir)
         if exported is not None:
             return exported
     report(Progress("model", note=f"loading {files.asked_for}"))
-    original = SentenceTransformerEmbedder(files, profile, device=device)
+    original = SentenceTransformerEmbedder(files, profile, device=device, precision=precision)
     if not wants_export:
         return original
     if not profile.not_exportable:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rag_tui.engine.embedders.base import EmbedderInfo
 from rag_tui.engine.embedders.profile import EmbedderProfile
+from rag_tui.engine.embedders.tokens import Role, TokenVectors, kept_tokens, unit_token_rows
 from rag_tui.engine.embedders.unit import unit_rows
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.models import ModelFiles
@@ -86,6 +87,7 @@ class OnnxEmbedder:
             source=files.source,
             weights_sha256=files.sha256,
             note=files.note,
+            similarity=profile.similarity,
         )
 
     @property
@@ -94,10 +96,10 @@ class OnnxEmbedder:
         return self._info
 
     def embed_query(self, text: str) -> Vectors:
-        """float32 ``(dimensions,)``, L2 norm 1, with the model's query prompt."""
+        """float32 ``(dimensions,)``, with the model's query prompt."""
         encoding = self._tokenizer.encode(self._profile.query_prompt + without_surrogates(text))
         raw = self._run(self._query_session, [encoding])
-        row: Vectors = unit_rows(raw, [text], model=self._info.name)[0]
+        row: Vectors = self._finished(raw, [text])[0]
         return row
 
     def embed_documents(
@@ -116,7 +118,29 @@ class OnnxEmbedder:
                     cancel.check()
                 batch = [encodings[row] for row in rows]
                 raw[[start + row for row in rows]] = self._run(self._document_session, batch)
-        return unit_rows(raw, texts, model=self._info.name)
+        return self._finished(raw, texts)
+
+    def token_vectors(self, texts: Sequence[str], role: Role) -> list[TokenVectors]:
+        """Last hidden states of every token but the special ones and the prompt's."""
+        is_query = role == "query"
+        prompt = self._profile.query_prompt if is_query else self._profile.document_prompt
+        session = self._query_session if is_query else self._document_session
+        found = []
+        for text in texts:
+            encoding = self._tokenizer.encode(prompt + without_surrogates(text))
+            inputs = feed([encoding], self._input_names, pad_id=self._pad_id)
+            (hidden,) = session.run(None, inputs)
+            kept = kept_tokens(encoding, len(prompt))
+            vectors = unit_token_rows(hidden[0][[at for at, _ in kept]], model=self._info.name)
+            n_cut = sum(len(kept_tokens(part, len(prompt))) for part in encoding.overflowing)
+            found.append(TokenVectors(tuple(span for _, span in kept), vectors, n_cut))
+        return found
+
+    def _finished(self, raw: npt.NDArray[np.floating], texts: Sequence[str]) -> Vectors:
+        rows = raw
+        if self._profile.has_unit_output:
+            rows = unit_rows(raw, texts, model=self._info.name)
+        return unit_rows(rows, texts, model=self._info.name, similarity=self._profile.similarity)
 
     def _run(self, session: Any, encodings: Sequence[Any]) -> npt.NDArray[np.float32]:
         inputs = feed(encodings, self._input_names, pad_id=self._pad_id)

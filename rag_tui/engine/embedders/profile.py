@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rag_tui.engine.embedders.base import Similarity
 from rag_tui.engine.errors import ModelError
 from rag_tui.engine.ids import fingerprint
 from rag_tui.engine.models import ModelFiles
@@ -17,6 +18,12 @@ Pooling = Literal["mean", "cls", "other"]
 _UNKNOWN_LENGTH = 512
 _ABSURD_LENGTH = 1_000_000
 """Tokenizers without a limit of their own say 1e30."""
+_SIMILARITIES: dict[str, Similarity] = {
+    "cosine": "cosine",
+    "dot": "dot",
+    "dot_product": "dot",
+    "euclidean": "euclidean",
+}
 _POOLING_KEYS = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 
 
@@ -33,19 +40,33 @@ class EmbedderProfile:
     document_prompt: str
     not_exportable: str
     """Why this model cannot be exported; empty when it can be tried."""
+    similarity: Similarity = "cosine"
+    tokenizer_file: Path | None = None
+    """The ``tokenizer.json``; None when there is none."""
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether the model reads texts of any length."""
+        return self.max_tokens >= _ABSURD_LENGTH
+
+    @property
+    def has_unit_output(self) -> bool:
+        """Whether the model's own last step scales vectors to norm 1."""
+        return bool(self.modules) and self.modules[-1][0] == "Normalize"
 
     def fingerprint(self, weights_sha256: str) -> str:
         """The same for every backend, so that an index fits all of them."""
-        return fingerprint(
-            {
-                "version": 1,
-                "weights": weights_sha256,
-                "modules": self.modules,
-                "max_tokens": self.max_tokens,
-                "query_prompt": self.query_prompt,
-                "document_prompt": self.document_prompt,
-            }
-        )
+        decides: dict[str, object] = {
+            "version": 1,
+            "weights": weights_sha256,
+            "modules": self.modules,
+            "max_tokens": self.max_tokens,
+            "query_prompt": self.query_prompt,
+            "document_prompt": self.document_prompt,
+        }
+        if self.similarity != "cosine":  # left out otherwise: indexes made before there were others
+            decides["similarity"] = self.similarity
+        return fingerprint(decides)
 
 
 def read_profile(files: ModelFiles) -> EmbedderProfile:
@@ -54,7 +75,8 @@ def read_profile(files: ModelFiles) -> EmbedderProfile:
     A folder without ``modules.json`` is a bare encoder: sentence-transformers pools it by mean.
 
     Raises:
-        ModelError: When a settings file is not valid JSON, or the folder holds only ONNX.
+        ModelError: When a settings file is not valid JSON, the folder holds only ONNX, or the
+            model wants a similarity that is not known here.
     """
     if files.format != "transformers":
         raise ModelError(
@@ -64,13 +86,14 @@ def read_profile(files: ModelFiles) -> EmbedderProfile:
     folder = files.folder
     config = _read_json(folder / "config.json")
     transformer = _read_json(folder / "sentence_bert_config.json")
-    prompts = _read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
+    own = _read_json(folder / "config_sentence_transformers.json")
+    prompts = own.get("prompts") or {}
     modules = _modules(folder)
     pooling = _pooling(folder)
     return EmbedderProfile(
         modules=modules,
         pooling=pooling,
-        max_tokens=_max_tokens(folder, config, transformer),
+        max_tokens=_max_tokens(folder, config, transformer, modules),
         query_prompt=str(prompts.get("query") or ""),
         document_prompt=str(
             next(
@@ -78,7 +101,34 @@ def read_profile(files: ModelFiles) -> EmbedderProfile:
             )
         ),
         not_exportable=_not_exportable(config, transformer, modules, pooling),
+        similarity=_similarity(files, own.get("similarity_fn_name")),
+        tokenizer_file=next(
+            (
+                path
+                for part in (".", *_folders(folder))
+                if (path := folder / part / "tokenizer.json").is_file()
+            ),
+            None,
+        ),
     )
+
+
+def _similarity(files: ModelFiles, name: object) -> Similarity:
+    known = _SIMILARITIES.get(str(name or "cosine"))
+    if known is None:
+        raise ModelError(
+            f"{files.asked_for} compares its vectors by {name}; "
+            "known here are cosine, dot and euclidean",
+            "Choose another embedding model, or change similarity_fn_name in its "
+            "config_sentence_transformers.json.",
+        )
+    return known
+
+
+def _folders(folder: Path) -> list[str]:
+    """The folders of a model's modules, in their order."""
+    path = folder / "modules.json"
+    return [str(entry["path"]) for entry in _load(path)] if path.is_file() else []
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -136,7 +186,14 @@ def _pooling(folder: Path) -> Pooling:
     return "other"
 
 
-def _max_tokens(folder: Path, config: dict[str, Any], transformer: dict[str, Any]) -> int:
+def _max_tokens(
+    folder: Path,
+    config: dict[str, Any],
+    transformer: dict[str, Any],
+    modules: tuple[tuple[str, str], ...],
+) -> int:
+    if modules and modules[0][0] == "StaticEmbedding":
+        return _ABSURD_LENGTH  # word vectors: it reads everything
     own = transformer.get("max_seq_length")
     if own:
         return int(own)

@@ -7,13 +7,16 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
+from rag_tui.engine.embedders.base import Precision
 from rag_tui.engine.errors import ModelError
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.models import ModelFiles
 from rag_tui.engine.onnx_session import bulk_threads
+from rag_tui.engine.precision import check_bfloat16, precision_note, with_precision
 from rag_tui.engine.quiet import quiet_transformers, quietly
 from rag_tui.engine.rerankers.base import RerankerInfo
-from rag_tui.engine.rerankers.scores import finite_score
+from rag_tui.engine.rerankers.reading import characters_read
+from rag_tui.engine.rerankers.scores import finite_score, logit_kind
 from rag_tui.engine.tokenizing import without_surrogates
 
 
@@ -24,16 +27,37 @@ class CrossEncoderReranker:
         files: The model's files, weights hashed.
         info: What this reranker is.
         device: ``cpu``, ``cuda``, ``mps``; ``auto`` lets the library choose.
+        precision: Of weights and layers.
 
     Raises:
-        ModelError: When the library cannot load the folder or it gives several scores.
+        ModelError: When the library cannot load the folder, it gives several scores, or the
+            processor lacks bfloat16.
     """
 
-    def __init__(self, files: ModelFiles, info: RerankerInfo, *, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        files: ModelFiles,
+        info: RerankerInfo,
+        *,
+        device: str = "cpu",
+        precision: Precision = "float32",
+    ) -> None:
+        if precision == "bfloat16":
+            check_bfloat16(device)
         self._lock = Lock()  # a fast tokenizer must not be used by two threads at once
         with quietly():
-            self.model = _load(files, device, info.max_tokens)
-        self._info = replace(info, backend=f"sentence-transformers on {self.model.device}")
+            self.model = _load(files, device, info.max_tokens, precision)
+            if precision == "bfloat16":
+                check_bfloat16(self.model.device.type)  # ``auto`` may have chosen the CPU
+        note = "; ".join(filter(None, (info.note, precision_note(precision))))
+        self._info = replace(
+            info,
+            score_kind=logit_kind(note),
+            backend=f"sentence-transformers on {self.model.device}",
+            precision=precision,
+            fingerprint=with_precision(info.fingerprint, precision),
+            note=note,
+        )
         labels = int(self.model.num_labels)
         if labels != 1:
             raise ModelError(
@@ -65,6 +89,28 @@ class CrossEncoderReranker:
             score = self._predict(question, without_surrogates(passage))
             yield finite_score(score, passage, model=self._info.name)
 
+    def score_batches(
+        self, query: str, passages: Sequence[str], *, cancel: CancelToken | None = None
+    ) -> Iterator[dict[int, float]]:
+        """Logits by index of the passage, one by one in their order."""
+        for i, score in enumerate(self.score(query, passages, cancel=cancel)):
+            yield {i: score}
+
+    def read_part(self, query: str, passage: str) -> int:
+        """Characters at the start of the passage that fit behind the question."""
+        with self._lock, quietly():
+            if not self.model.tokenizer.is_fast:  # it cannot locate its tokens
+                return len(passage)
+            pair = self.model.tokenizer(
+                without_surrogates(query),
+                without_surrogates(passage),
+                truncation="longest_first",
+                max_length=self._info.max_tokens,
+                return_overflowing_tokens=True,
+                return_offsets_mapping=True,
+            )
+        return characters_read(pair.encodings[0], pair.encodings[1:], passage)
+
     def _predict(self, question: str, passage: str) -> float:
         import torch
 
@@ -79,7 +125,7 @@ class CrossEncoderReranker:
         return float(scores[0])
 
 
-def _load(files: ModelFiles, device: str, max_tokens: int) -> Any:
+def _load(files: ModelFiles, device: str, max_tokens: int, precision: Precision) -> Any:
     try:
         import torch
         from sentence_transformers import CrossEncoder
@@ -93,7 +139,7 @@ def _load(files: ModelFiles, device: str, max_tokens: int) -> Any:
             max_length=max_tokens,
             local_files_only=True,
             trust_remote_code=False,
-            model_kwargs={"dtype": "float32"},
+            model_kwargs={"dtype": precision},
         )
     except Exception as error:  # every model library raises its own
         raise ModelError(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rag_tui.engine.embedders.base import Precision
 from rag_tui.engine.errors import ModelError
 from rag_tui.engine.events import Progress
 from rag_tui.engine.ids import fingerprint
@@ -27,6 +28,7 @@ def load_reranker(
     *,
     backend: Backend = "auto",
     device: str = "cpu",
+    precision: Precision = "float32",
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Reranker:
     """Load a reranker, by the fast path where it is proven equal.
@@ -40,6 +42,8 @@ def load_reranker(
         cache_dir: Where exports are kept, in ``models/``.
         backend: What may answer.
         device: ``cpu``, ``cuda``, ``mps``; ``auto`` lets sentence-transformers choose.
+        precision: ``bfloat16`` runs in sentence-transformers only; a folder with an ONNX graph
+            has its own.
         report: Told before something that takes seconds.
 
     Raises:
@@ -49,19 +53,22 @@ def load_reranker(
     info = _info(files, config)
     if files.format == "onnx":
         return OnnxReranker(files.weights[0], files.folder / "tokenizer.json", info=info)
-    if backend == "onnx" and device != "cpu":
+    is_fast = device == "cpu" and precision == "float32"
+    if backend == "onnx" and not is_fast:
         raise ModelError(
-            f"the onnx backend runs on the CPU (got models.device = {device})",
-            "Set models.device to cpu, or models.backend to sentence-transformers.",
+            "the onnx backend runs on the CPU in float32 "
+            f"(got models.device = {device}, models.precision = {precision})",
+            "Set models.device to cpu and models.precision to float32, or models.backend to "
+            "sentence-transformers.",
         )
-    wants_export = backend != "sentence-transformers" and device == "cpu"
+    wants_export = backend != "sentence-transformers" and is_fast
     exportable = config.get("model_type") in EXPORTABLE
     if wants_export:
         exported = open_export(info, cache_dir)
         if exported is not None:
             return exported
     report(Progress("model", note=f"loading {files.asked_for}"))
-    original = CrossEncoderReranker(files, info, device=device)
+    original = CrossEncoderReranker(files, info, device=device, precision=precision)
     if not wants_export:
         return original
     if exportable:
