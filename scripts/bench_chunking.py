@@ -6,11 +6,8 @@
 ``quality`` reads a folder with ``corpora/*.md`` and ``spans.jsonl`` (lines with ``text``,
 ``corpus`` and ``spans``, character offsets), cuts and embeds the corpora with every strategy,
 retrieves 5 chunks by vector for each question, and prints token recall, precision and IoU, the
-measures of Smith and Troynikov 2024 ("Evaluating Chunking Strategies for Retrieval", Chroma):
-with t_e the tokens of the reference spans and t_r those of the retrieved chunks,
-recall = |t_e and t_r| / |t_e|, precision = |t_e and t_r| / |t_r|, and
-IoU = |t_e and t_r| / (|t_e| + |t_r| - |t_e and t_r|). A token retrieved twice counts once above
-the line and twice in |t_r|. Tokens are the embedding model's.
+measures of Smith and Troynikov 2024 (`rag_tui.engine.evaluation.token_measures`). Tokens are the
+embedding model's.
 
 ``speed`` repeats a folder's Markdown until it has so many megabytes and cuts it with every
 strategy and with the libraries themselves, without embedding.
@@ -34,6 +31,8 @@ from rag_tui.engine.chunkers.base import Chunker, ChunkingSettings, Strategy, To
 from rag_tui.engine.chunkers.factory import STRATEGIES, make_chunker
 from rag_tui.engine.documents.loading import load_document
 from rag_tui.engine.embedding_cache import EmbeddingCache
+from rag_tui.engine.evaluation.token_measures import SpanScores, span_scores
+from rag_tui.engine.evaluation.types import Retrieved
 from rag_tui.engine.ids import text_hash
 from rag_tui.engine.loading import Models
 from rag_tui.engine.settings import ModelSettings
@@ -55,13 +54,6 @@ class Question:
     text: str
     doc_id: str
     spans: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    recall: float
-    precision: float
-    iou: float
 
 
 def main() -> None:
@@ -130,25 +122,13 @@ def quality(
             )
 
 
-def score(question: Question, retrieved: Sequence[Chunk], tokens: dict[str, Ints]) -> Scores:
-    """Token recall, precision and IoU of the retrieved chunks, as in the module's text."""
-    starts = tokens[question.doc_id]
-    wanted = np.zeros(len(starts), bool)
-    for span in question.spans:
-        wanted[slice(*np.searchsorted(starts, span))] = True
-    found = np.zeros(len(starts), bool)
-    n_retrieved = 0
-    for chunk in retrieved:
-        low, high = np.searchsorted(tokens[chunk.doc_id], (chunk.start, chunk.end))
-        n_retrieved += int(high - low)
-        if chunk.doc_id == question.doc_id:
-            found[low:high] = True
-    n_both, n_wanted = int((wanted & found).sum()), int(wanted.sum())
-    return Scores(
-        recall=n_both / n_wanted,
-        precision=n_both / n_retrieved if n_retrieved else 0.0,
-        iou=n_both / (n_wanted + n_retrieved - n_both),
-    )
+def score(question: Question, retrieved: Sequence[Chunk], tokens: dict[str, Ints]) -> SpanScores:
+    """Token recall, precision and IoU of the retrieved chunks."""
+    rows = [Retrieved(c.chunk_id, c.doc_id, c.start, c.end, 0.0) for c in retrieved]
+    found = span_scores(rows, {question.doc_id: question.spans}, token_starts=tokens)
+    if found is None:
+        raise ValueError(f"nothing is wanted of {question.doc_id}")
+    return found
 
 
 def speed(

@@ -83,6 +83,8 @@ class Place:
     """Character offsets into the document's text, end-exclusive."""
     positions: tuple[int, ...]
     """Positions of the chunks that hold enough of it, ascending; never empty."""
+    chunk_ids: tuple[str, ...] = ()
+    """Ids of the same chunks, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
