@@ -10,10 +10,10 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from rag_tui.engine.chunkers.base import ChunkingSettings, SizeUnit, Strategy
 from rag_tui.engine.corpus_facts import Prices
@@ -25,6 +25,7 @@ from rag_tui.engine.settings import (
     DEFAULT_EMBEDDER,
     DEFAULT_RERANKER,
     AnswerSettings,
+    Effort,
     EngineSettings,
     ModelSettings,
 )
@@ -34,6 +35,7 @@ from rag_tui.engine.types import (
     BM25Params,
     BM25Variant,
     PostSteps,
+    PromptOrder,
     SearchRequest,
 )
 
@@ -46,6 +48,7 @@ _NOT_IN_PROJECT = {
     ("answer", "base_url"),
     ("answer", "provider"),
     ("models", "allow_download"),
+    ("models", "voyage_base_url"),
     ("loading", "outside_links"),
     ("loading", "pdf_passwords"),
 }
@@ -112,15 +115,22 @@ class ModelsSection(_Section):
     """``[models]``: which models, and how they may be found."""
 
     embedder: str = DEFAULT_EMBEDDER
-    """A name on the hub, a local folder, or ``hashing`` (no real model)."""
+    """A name on the hub, a local folder, ``voyage``, ``voyage/MODEL``, or ``hashing`` (no real
+    model)."""
     reranker: str = DEFAULT_RERANKER
-    """A name on the hub or a local folder."""
+    """A name on the hub, a local folder, ``late_interaction``, ``voyage`` or ``voyage/MODEL``."""
     backend: Literal["auto", "onnx", "sentence-transformers"] = "auto"
     """``auto`` takes the verified float32 export when there is one."""
     device: str = "cpu"
     """For sentence-transformers: ``cpu``, ``cuda``, ``mps`` or ``auto``."""
     allow_download: bool = True
     """Whether a model that is not on this machine may be fetched. Not in project files."""
+    truncate_dim: int = Field(default=0, ge=0)
+    """So many numbers of each vector are kept (Matryoshka models); 0: all."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """``bfloat16``: faster and less exact, through torch, on processors that have it."""
+    voyage_base_url: str = ""
+    """Another server that speaks the Voyage API. Not in project files."""
 
 
 class SearchSection(_Section):
@@ -161,6 +171,14 @@ class SearchSection(_Section):
         return self
 
 
+def _off(value: object) -> object:
+    """``"off"`` as the None that TOML cannot say."""
+    return None if value == "off" else value
+
+
+_OrOff = Annotated[float | None, BeforeValidator(_off)]
+
+
 class BM25Section(_Section):
     """``[bm25]``: the lexical scorer."""
 
@@ -171,7 +189,7 @@ class BM25Section(_Section):
     """How soon more of the same word stops counting."""
     b: float = Field(default=0.75, ge=0, le=1)
     """How much long chunks are held back: 0 not at all, 1 fully."""
-    delta: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    delta: _OrOff = Field(default=None, ge=0, allow_inf_nan=False)
     """Only ``bm25l`` and ``bm25plus``; unset: the papers' values, 0.5 and 1."""
     epsilon: float = Field(default=0.25, ge=0, allow_inf_nan=False)
     """Only ``okapi``: floor of a negative idf, as a share of the mean idf."""
@@ -184,19 +202,19 @@ class BM25Section(_Section):
 class PostSection(_Section):
     """``[post]``: steps after ranking, in this order; all off by default."""
 
-    min_vector: float | None = Field(default=None, allow_inf_nan=False)
+    min_vector: _OrOff = Field(default=None, allow_inf_nan=False)
     """Drop vector rows that score less."""
-    min_bm25: float | None = Field(default=None, allow_inf_nan=False)
+    min_bm25: _OrOff = Field(default=None, allow_inf_nan=False)
     """Drop BM25 rows that score less."""
-    min_hybrid: float | None = Field(default=None, allow_inf_nan=False)
+    min_hybrid: _OrOff = Field(default=None, allow_inf_nan=False)
     """Drop hybrid rows that score less."""
-    min_reranked: float | None = Field(default=None, allow_inf_nan=False)
+    min_reranked: _OrOff = Field(default=None, allow_inf_nan=False)
     """Drop reranked rows that score less."""
     fold: bool = False
     """Rows with nearly the same text stand as one."""
     max_per_document: int = Field(default=0, ge=0)
     """So many rows of one document at most; 0: no limit."""
-    mmr: float | None = Field(default=None, ge=0, le=1)
+    mmr: _OrOff = Field(default=None, ge=0, le=1)
     """Diversity (maximal marginal relevance): 1 is relevance alone, 0 difference alone."""
     neighbours: int = Field(default=0, ge=0)
     """So many chunks before and after each source go into the prompt with it."""
@@ -221,20 +239,36 @@ class HistorySection(_Section):
 
 
 class AnswerSection(_Section):
-    """``[answer]``: who answers. The key is only ever read from the environment."""
+    """``[answer]``: who answers. The key is only ever read from environment or keyring."""
 
-    provider: Literal["auto", "claude", "extractive"] = "auto"
-    """``auto``: claude when a key or base URL is there. Not in project files."""
+    provider: str = Field(default="auto", min_length=1)
+    """``auto`` (claude when a key or base URL is there), ``claude``, ``extractive``, or the name of
+    an installed answerer. Not in project files."""
     model: str = DEFAULT_ANSWER_MODEL
     """Model name sent to the Messages API."""
-    max_tokens: int = Field(default=1024, ge=1)
-    """Longest answer."""
+    max_tokens: int = Field(default=4096, ge=1)
+    """Longest answer, thinking included; the default model always thinks."""
     base_url: str = ""
     """Another server that speaks the Messages API. Not in project files."""
     timeout_s: float = Field(default=60.0, gt=0, allow_inf_nan=False)
     """Seconds to wait for the server."""
     n_sources: int = Field(default=5, ge=1)
     """Chunks put into the prompt; independent of top_k."""
+    template: str = Field(default="numbered", min_length=1)
+    """``numbered``, ``documents``, ``native`` (the service's own citations), or a TOML file (that
+    not in project files)."""
+    order: PromptOrder = "best first"
+    """Sources in the prompt: ``best first``, ``best last`` or ``document order``."""
+    thinking: bool = False
+    """Ask the model to think and to show it. Some models think anyway, unseen."""
+    effort: Effort = ""
+    """``low``, ``medium``, ``high``, ``xhigh`` or ``max``; empty: the model's own default."""
+    cache_prompt: bool = False
+    """Have the service keep rules and sources for a few minutes: cheaper questions on them."""
+    max_retries: int = Field(default=2, ge=0, le=10)
+    """Further tries when the service is busy or out of reach, before any text has come."""
+    not_found_below: float | None = Field(default=None, allow_inf_nan=False)
+    """Extractive: best reranker logit that is enough; unset: logit 0, or cosine 0.40."""
 
 
 class PricesSection(_Section):
@@ -350,7 +384,9 @@ def load_settings(
     layers: list[tuple[str, dict[str, Any]]] = []
     path = user_file()
     if path.is_file():
-        layers.append((str(path), _read_toml(path)))
+        values = _read_toml(path)
+        _root_template(path, values)
+        layers.append((str(path), values))
     elif os.environ.get(CONFIG_ENV):
         raise UsageError(f"{CONFIG_ENV} names {path}, which is not a file.", "Correct or unset it.")
     if folder is not None:
@@ -359,6 +395,7 @@ def load_settings(
         if project.is_file():
             values = _read_toml(project)
             _refuse_foreign_keys(project, values)
+            _refuse_service(project, values)
             layers.append((str(project), values))
     layers.append(("the environment", _from_environment()))
     layers.append(("the command line", _nested(overrides or {})))
@@ -393,6 +430,41 @@ def _refuse_foreign_keys(path: Path, values: Mapping[str, Any]) -> None:
                 f"{path} sets {section}.{key}, which a folder of documents may not decide.",
                 f"Set it in {user_file()}, or as {ENV_PREFIX}{section.upper()}__{key.upper()}.",
             )
+    answer = values.get("answer")
+    if isinstance(answer, dict) and _is_file(answer.get("template")):
+        # The rules by which documents are only read are not theirs to write.
+        raise UsageError(
+            f"{path} sets answer.template to a file, which a folder of documents may not decide.",
+            f"Name a shipped template, or set it in {user_file()}.",
+        )
+
+
+def _refuse_service(path: Path, values: Mapping[str, Any]) -> None:
+    """A folder of documents does not decide that its texts are sent away, or who is paid."""
+    waiting: list[Any] = [values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, str) and (value == "voyage" or value.startswith("voyage/")):
+            raise UsageError(
+                f"{path} names {value}, but a folder of documents may not decide that texts are "
+                "sent to a service.",
+                f"Set it in {user_file()}, in the environment or on the command line.",
+            )
+
+
+def _root_template(path: Path, values: Mapping[str, Any]) -> None:
+    """A template file is meant from where its name was written down."""
+    table = values.get("answer")
+    if isinstance(table, dict) and _is_file(table.get("template")):
+        table["template"] = str(path.parent / Path(table["template"]).expanduser())
+
+
+def _is_file(template: object) -> bool:
+    return isinstance(template, str) and template.endswith(".toml")
 
 
 def _from_environment() -> dict[str, Any]:

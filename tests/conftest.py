@@ -10,6 +10,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="rag-tui-no-hub-")
 os.environ["HF_HUB_CACHE"] = os.environ["HF_HOME"]
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 os.environ.pop("NO_COLOR", None)
 
@@ -61,7 +62,7 @@ def _isolated_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     for name in list(os.environ):
-        if name.startswith(("RAG_TUI_", "ANTHROPIC_")):
+        if name.startswith(("RAG_TUI_", "ANTHROPIC_", "VOYAGE_")):
             monkeypatch.delenv(name)
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
-Ending = Literal["normal", "drop", "hang"]
+Ending = Literal["normal", "drop", "hang", "hang before headers"]
 
 ERROR_TYPES = {
+    400: "invalid_request_error",
     401: "authentication_error",
     403: "permission_error",
     404: "not_found_error",
@@ -40,6 +41,10 @@ class Script:
     """Each is sent as one piece of the body, with a blank line behind it."""
     ending: Ending = "normal"
     """``drop`` closes the socket inside the body; ``hang`` falls silent with the socket open."""
+    tail: bytes = b""
+    """Sent as it is behind the events: the beginning of an event that never ends."""
+    cut_every: int = 0
+    """Send the body in pieces of so many bytes, wherever they fall; 0: an event at a time."""
     delay_s: float = 0.0
     """Pause before each event."""
     status: int = 0
@@ -99,6 +104,50 @@ def text_events(
             event("message_stop"),
         ]
     return events
+
+
+def block_events(
+    *blocks: Sequence[Mapping[str, Any]], usage: Mapping[str, int] | None = None
+) -> list[str]:
+    """The events of a reply whose blocks are given by their deltas (``text_delta`` …)."""
+    start, _, *end = text_events()
+    kinds = {"thinking_delta": "thinking"}
+    events = [start]
+    for index, deltas in enumerate(blocks):
+        kind = kinds.get(deltas[0]["type"], "text")
+        block: dict[str, Any] = {"type": kind, kind: ""}
+        if kind == "thinking":
+            block["signature"] = ""
+        events.append(event("content_block_start", index=index, content_block=block))
+        events += [event("content_block_delta", index=index, delta=delta) for delta in deltas]
+        events.append(event("content_block_stop", index=index))
+    delta = {"stop_reason": "end_turn", "stop_sequence": None}
+    counted = {"output_tokens": 20, **(usage or {})}
+    return [*events, event("message_delta", delta=delta, usage=counted), end[-1]]
+
+
+def text_delta(text: str) -> dict[str, Any]:
+    """A piece of an answer."""
+    return {"type": "text_delta", "text": text}
+
+
+def thinking_delta(text: str) -> dict[str, Any]:
+    """A piece of thinking."""
+    return {"type": "thinking_delta", "thinking": text}
+
+
+def citation_delta(index: int, cited_text: str) -> dict[str, Any]:
+    """A citation of a search result."""
+    citation = {
+        "type": "search_result_location",
+        "cited_text": cited_text,
+        "search_result_index": index,
+        "source": "a.md",
+        "title": "A",
+        "start_block_index": 0,
+        "end_block_index": 1,
+    }
+    return {"type": "citations_delta", "citation": citation}
 
 
 def whole_message(
@@ -166,6 +215,11 @@ class _Handler(BaseHTTPRequestHandler):
         if script.reply is not None:
             self._send_json(200, script.reply(state.requests[-1].body))
             return
+        if script.ending == "hang before headers":
+            state.sent.set()
+            self._wait_for_client()
+            self.close_connection = True
+            return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
@@ -173,10 +227,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = True
         try:
-            for one in script.events:
+            for data in _pieces(script):
                 if script.delay_s and state.stopping.wait(script.delay_s):
                     return
-                data = f"{one}\n\n".encode()
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
                 self.wfile.flush()
             state.sent.set()
@@ -213,3 +266,11 @@ class _Handler(BaseHTTPRequestHandler):
                     return
             except TimeoutError:
                 continue
+
+
+def _pieces(script: Script) -> list[bytes]:
+    events = [f"{one}\n\n".encode() for one in script.events]
+    if not script.cut_every:
+        return [*events, script.tail] if script.tail else events
+    body = b"".join((*events, script.tail))
+    return [body[at : at + script.cut_every] for at in range(0, len(body), script.cut_every)]

@@ -3,6 +3,11 @@
 Read are ``[1]``, ``[1][2]``, ``[1, 2]``, ``[1; 3]``, ``[1-3]`` (any dash), ``[Source 2]`` and
 ``【2】``. Code is left alone, by CommonMark's rules for code spans and fences (CommonMark 0.31,
 sections 4.5 and 6.1), and so is a bracket after a backslash.
+
+Outside of marked code a bracket that touches a word may still be an index. It is taken for one
+where it reads like nothing else: ``arr[0]`` (sources begin at 1), ``my_rows[1]``, ``rows[1].name``,
+``f[1](x)``, ``x[1] = 3``; ``it[2].`` is a citation. A number beyond the sources is an unknown
+citation whatever its size: a year in brackets is marked, not passed over.
 """
 
 from __future__ import annotations
@@ -18,6 +23,12 @@ _DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"
 _ITEM = rf"(?:[Ss]ources?[ \t]*)?[0-9]{{1,18}}(?:[ \t]*[{_DASHES}][ \t]*[0-9]{{1,18}})?"
 _ITEMS = rf"[ \t]*{_ITEM}(?:[ \t]*(?:[,;，、；&]|(?<=[ \t])and(?=[ \t]))[ \t]*{_ITEM})*[ \t]*"
 _MARKER = re.compile(rf"\[{_ITEMS}\]|【{_ITEMS}】")
+_RUN = re.compile(rf"(?:\[{_ITEMS}\]|【{_ITEMS}】)+")
+# What stands behind an index and not behind a citation; and what may yet become that.
+_AFTER_INDEX = re.compile(r"\.[^\W\d]|\(|[ \t]*[-+*/]?=")
+_MAY_BE_INDEX = re.compile(r"(?:\.|[ \t]*[-+*/]?|[\[【][^\]】\n]*)\Z")
+_WORD_BEFORE = re.compile(r"\w+\Z")
+_LOOK_BACK = 100
 _RANGE = re.compile(rf"([0-9]+)(?:[ \t]*[{_DASHES}][ \t]*([0-9]+))?")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})(.*)", re.DOTALL)
@@ -46,7 +57,9 @@ def find_citations(text: str, n_sources: int, *, is_complete: bool = True) -> tu
     searched = _without_code(text, is_complete=is_complete)
     return tuple(
         _citation(match.start(), match.end(), match[0], n_sources)
-        for match in _MARKER.finditer(searched)
+        for run in _RUN.finditer(searched)
+        if not _is_index(searched, run.start(), run.end(), is_complete=is_complete)
+        for match in _MARKER.finditer(searched, run.start(), run.end())
     )
 
 
@@ -71,6 +84,18 @@ def unknown_of(answer: Answer, n_sources: int) -> tuple[str, ...]:
         for label in unknown_labels(answer.text, citation, n_sources)
     )
     return tuple(dict.fromkeys(labels))
+
+
+def _is_index(text: str, start: int, end: int, *, is_complete: bool) -> bool:
+    """Whether markers that touch each other index something, or may turn out to."""
+    word = _WORD_BEFORE.search(text, max(start - _LOOK_BACK, 0), start)
+    if word is None:
+        return False
+    if "_" in word[0] or re.search(r"[\[【][ \t]*0[ \t]*[\]】]", text[start:end]):
+        return True
+    if _AFTER_INDEX.match(text, end):
+        return True
+    return not is_complete and _MAY_BE_INDEX.match(text, end) is not None
 
 
 def _citation(start: int, end: int, marker: str, n_sources: int) -> Citation:

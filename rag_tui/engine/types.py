@@ -345,6 +345,22 @@ class SearchRequest:
     post: PostSteps = PostSteps()
 
 
+PromptOrder = Literal["best first", "best last", "document order"]
+"""Where the best source stands in a prompt."""
+
+PROMPT_ORDERS: tuple[PromptOrder, ...] = ("best first", "best last", "document order")
+
+
+@dataclass(frozen=True, slots=True)
+class AddedPart:
+    """A neighbouring chunk's text inside a source."""
+
+    chunk_id: str
+    start: int
+    end: int
+    """Character span in ``Source.text``, end-exclusive."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One numbered source of a prompt."""
@@ -356,6 +372,15 @@ class Source:
     heading: str
     text: str
     """As it stands in the document; escaping happens when the prompt text is made."""
+    is_edited: bool = False
+    """Whether the text was changed by hand for a what-if: it is not what the document says."""
+    warning: str = ""
+    """Why the text may be speaking to the model; empty when nothing was noticed."""
+    added: tuple[AddedPart, ...] = ()
+    """What came from neighbouring chunks, in the order of the text."""
+    blocks: tuple[str, ...] = ()
+    """The text as it is sent, in pieces that can be cited each by itself; only for templates that
+    send search results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +393,25 @@ class Prompt:
     sources: tuple[Source, ...]
     omitted: tuple[str, ...] = ()
     """Chunk ids that were candidates and did not fit."""
+    template: str = "numbered"
+    """Name of the template, or the path of its file."""
+    kind: Literal["text", "search_results"] = "text"
+    """``text``: ``user`` is sent as it is. ``search_results``: each source is sent as a search
+    result with citations switched on, then ``closing``; ``user`` shows these as JSON."""
+    not_found: str = "I could not find this in the documents."
+    """The sentence by which this template's answers say that the sources do not answer."""
+    is_closed_book: bool = False
+    """Whether it is meant to have no sources: the answerer is asked all the same."""
+    closing: str = ""
+    """For ``search_results``: the text behind the sources."""
+    order: PromptOrder = "best first"
+    switched_off: tuple[str, ...] = ()
+    """Chunk ids that were left out by hand."""
+    spans: tuple[tuple[int, int, int], ...] = ()
+    """``(number, start, end)``: where each source stands in ``user``, tags included."""
+    sources_end: int = 0
+    """Offset in ``user`` behind the sources, where the part that changes with the question
+    begins; 0 when the question stands before them."""
 
 
 NOT_FOUND = "I could not find this in the documents."
@@ -401,6 +445,23 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """A passage of a source that a model names as the ground of a stretch of its answer."""
+
+    number: int
+    """Of the source; one beyond the sources when it names none."""
+    chunk_id: str
+    """Empty when no source has this number."""
+    quoted: str
+    """As the service returned it."""
+    start: int
+    end: int
+    """Character span in the answer's text that rests on it, end-exclusive, without its marker."""
+    is_in_source: bool = True
+    """Whether the source that was sent really holds the passage (white space apart)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer, finished or not."""
 
@@ -413,7 +474,36 @@ class Answer:
     """For failed and cut answers: the reason and the fix."""
     elapsed_s: float = 0.0
     input_tokens: int | None = None
+    """Read without a cache; what was written to or read from one is counted below."""
     output_tokens: int | None = None
+    """Thinking included."""
+    cache_write_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    thinking: str = ""
+    """What the model showed of its thinking; never part of ``text``."""
+    quotes: tuple[Quote, ...] = ()
+    """By their place in the text; only from templates with native citations."""
+    knows_citations: bool = False
+    """Whether ``citations`` are known from how the answer was made: nothing else in its text is
+    one, whatever it looks like."""
+    attempts: int = 1
+    """Requests that were sent. Above 1 while streaming with no text yet: it is being retried."""
+    opened_s: float | None = None
+    """Seconds from asking to the first sign of a reply."""
+    first_token_s: float | None = None
+    """Seconds from asking to the first text of the answer."""
+    cost: float | None = None
+    """In the currency of the prices, by the service's own count of tokens; None: unknown."""
+    can_resend: bool = False
+    """Whether asking again may well give a whole answer: it broke off through no fault of the
+    request."""
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens written a second, counted from the first sign of a reply; None: unknown."""
+        if self.output_tokens is None or self.opened_s is None or self.elapsed_s <= self.opened_s:
+            return None
+        return self.output_tokens / (self.elapsed_s - self.opened_s)
 
     @property
     def cited(self) -> tuple[int, ...]:

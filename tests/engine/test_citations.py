@@ -70,6 +70,11 @@ def test_every_stream_of_the_case_is_read_the_same_however_it_is_cut() -> None:
         ("Backwards [2-1] and [1].", [1], ["2-1"]),
         ("Enormous [1-999999999999].", [1, 2, 3], ["4-999999999999"]),
         ("Long [12345678901].", [], ["12345678901"]),
+        ("Long ago [2024].", [], ["2024"]),
+        ("Glued[1][3], twice.", [1, 3], []),
+        ("乾燥[2]。", [2], []),
+        ("Not an index: `rows`[1].", [1], []),
+        ("Said so [1].name it", [1], []),
     ],
 )
 def test_ways_of_writing_a_citation(text: str, cited: list[int], unknown: list[str]) -> None:
@@ -93,6 +98,11 @@ def test_ways_of_writing_a_citation(text: str, cited: list[int], unknown: list[s
         "1. Step\n   ```\n   a[1]\n   ```",
         "> ```\n> a[1]\n> ```",
         "A bracket around code [`1`].",
+        "Take arr[0] or m[1][0].",
+        "In max_rows[1] there is none.",
+        "Ask rows[1].name for it.",
+        "Call hooks[1](x) then.",
+        "Then x[1] = 3 and y[2] += 1.",
         "[1 `,` 2]",
     ],
 )
@@ -168,6 +178,11 @@ pieces = st.sampled_from(
         "\\",
         "> ",
         "- ",
+        "_",
+        ".",
+        "(",
+        " =",
+        "[0]",
     ]
 )
 

@@ -369,6 +369,9 @@ async def test_pieces_come_one_by_one_before_the_last_word() -> None:
         FakeModels(scores)  # type: ignore[arg-type]
     ).stream(prompt_of("q", "A b. C d."))
     seen = [item async for item in items]
-    assert seen[:-1] == ["A b. [1]", "\n\nC d. [1]"]
+    assert [item.text for item in seen if isinstance(item, Answer)][:-1] == [
+        "A b. [1]",
+        "A b. [1]\n\nC d. [1]",
+    ]
     assert isinstance(seen[-1], Answer)
     assert seen[-1].text == "A b. [1]\n\nC d. [1]"

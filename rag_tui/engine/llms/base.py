@@ -17,10 +17,12 @@ class Answerer(Protocol):
         ...
 
     def stream(self, prompt: Prompt) -> AsyncIterator[str | Answer]:
-        """Pieces of text as they come, then exactly one `Answer` as the last item.
+        """Pieces of text as they come, then exactly one finished `Answer` as the last item.
 
-        Expected trouble (a refusal, a cut, a failed connection, a wrong key) is told in the
-        final `Answer`'s state and detail, never raised; what had come before it is kept.
-        Closing the iterator closes the connection.
+        Where there is more to say than text (thinking, quotes, a retry) an `Answer` whose state
+        is ``streaming`` can stand for a piece: it holds the whole text so far. Expected trouble
+        (a refusal, a cut, a failed connection, a wrong key) is told in the final `Answer`'s
+        state and detail, never raised; what had come before it is kept. Closing the iterator
+        closes the connection.
         """
         ...

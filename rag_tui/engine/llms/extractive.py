@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rag_tui.engine.errors import ModelError
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.llms.sentences import split_sentences
-from rag_tui.engine.types import NOT_FOUND, Answer, Citation, Prompt, Source
+from rag_tui.engine.types import Answer, Citation, Prompt, Source
 
 if TYPE_CHECKING:
     from rag_tui.engine.loading import Models
@@ -45,20 +45,22 @@ class ExtractiveAnswerer:
 
     Args:
         models: The session's reranker and embedder; loaded in a thread, on first use.
+        not_found_below: The reranker's logit that the best source must reach; it takes the place
+            of the rule of `CLEAR_LOGIT` and `CLOSE_COSINE`. None: that rule.
     """
 
     name = "extractive"
-    cites_by_construction = True
-    """Its final answer carries its citations; they are not searched for in the text."""
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, *, not_found_below: float | None = None) -> None:
         self._models = models
+        self._not_found_below = not_found_below
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str | Answer]:
-        """One piece a sentence, then the `Answer`. Closing or cancelling stops the scoring.
+        """The answer after each sentence, then the finished one.
 
-        A sentence is quoted word for word, only line breaks become spaces. Where the numbers are
-        is known without looking for them, so brackets inside a quote are never citations.
+        Closing or cancelling stops the scoring. A sentence is quoted word for word, only line
+        breaks become spaces. Where the numbers are is known without looking for them, so brackets
+        inside a quote are never citations.
         """
         cancel = CancelToken()
         try:
@@ -66,19 +68,21 @@ class ExtractiveAnswerer:
         finally:
             cancel.cancel()
         if not found.quotes:
-            yield NOT_FOUND
-            yield Answer(NOT_FOUND, "not found", self.name, detail=found.detail)
+            sentence = prompt.not_found
+            yield Answer(sentence, "not found", self.name, detail=found.detail)
             return
         # A paragraph each: an unpaired backtick in one quote cannot swallow the next's number.
         text = ""
         citations: list[Citation] = []
         for quote in found.quotes:
             marker = f"[{quote.number}]"
-            piece = f"{quote.text} {marker}" if not text else f"\n\n{quote.text} {marker}"
-            text += piece
+            text += f"{quote.text} {marker}" if not text else f"\n\n{quote.text} {marker}"
             citations.append(Citation(len(text) - len(marker), len(text), (quote.number,)))
-            yield piece
-        yield Answer(text, "complete", self.name, citations=tuple(citations), detail=found.detail)
+            growing = Answer(
+                text, "streaming", self.name, citations=tuple(citations), knows_citations=True
+            )
+            yield growing
+        yield replace(growing, state="complete", detail=found.detail)
 
     def _find(self, prompt: Prompt, cancel: CancelToken) -> _Found:
         if not prompt.sources:
@@ -99,13 +103,18 @@ class ExtractiveAnswerer:
         candidates = _ranked(prompt.sources, score, source_margin=2.0)
         if not candidates:
             return _Found((), "The sources hold no sentence.")
-        shortfall = self._shortfall(prompt, candidates[0])
+        shortfall = self._shortfall(prompt, candidates)
         if shortfall:
             return _Found((), f"Nothing is relevant enough. {shortfall}")
         return _Found(_best(candidates, margin=2.0), "")
 
-    def _shortfall(self, prompt: Prompt, best: _Candidate) -> str:
+    def _shortfall(self, prompt: Prompt, candidates: Sequence[_Candidate]) -> str:
         """Why the best sentence is not relevant enough, in numbers; empty when it is."""
+        best = candidates[0]
+        if self._not_found_below is not None:
+            logit = max(candidate.source_score for candidate in candidates)
+            needed = f"Best logit of a source {logit:.1f} (needs {self._not_found_below:g})."
+            return "" if logit >= self._not_found_below else needed
         logit = max(best.score, best.source_score)
         if logit >= CLEAR_LOGIT:
             return ""
