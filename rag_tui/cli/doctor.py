@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
@@ -15,9 +15,12 @@ from typing import Literal
 from rag_tui import __version__
 from rag_tui.cli.output import write_json, write_text
 from rag_tui.config import Settings, bundled_corpus, cache_dir, load_settings, user_file
-from rag_tui.engine.errors import BadIndexError, RagTuiError
+from rag_tui.engine.errors import BadIndexError, ModelError, RagTuiError
+from rag_tui.engine.loading import LATE_INTERACTION
 from rag_tui.engine.models import candidates
+from rag_tui.engine.precision import check_bfloat16, precision_note
 from rag_tui.engine.stores import local
+from rag_tui.engine.voyage import KEY_VARIABLE, is_voyage
 
 State = Literal["ok", "note", "problem"]
 _SIGN: Mapping[State, str] = {"ok": "✓", "note": "·", "problem": "✗"}
@@ -58,7 +61,8 @@ def doctor_command(folder: Path | None, *, as_json: bool) -> int:
     except RagTuiError as error:
         findings.append(Finding("settings", "settings", "problem", str(error)))
         settings = Settings()
-    findings += [*_settings(path), *_models(settings), *_index(path), *_answers(settings)]
+    findings += [*_settings(path), *_models(settings), *_precision(settings)]
+    findings += [*_index(path), *_answers(settings)]
     findings += _terminal()
     if as_json:
         write_json([asdict(finding) for finding in findings])
@@ -111,6 +115,13 @@ def _models(settings: Settings) -> list[Finding]:
         if name == "hashing":
             found.append(Finding("models", kind, "note", "hashing: not a real model"))
             continue
+        if name == LATE_INTERACTION:
+            detail = "late_interaction: MaxSim over the embedder's tokens"
+            found.append(Finding("models", kind, "ok", detail))
+            continue
+        if is_voyage(name):
+            found.append(_voyage(kind, name))
+            continue
         usable = False
         for candidate in candidates(name, kind):  # type: ignore[arg-type]
             good = candidate.files is not None and candidate.state != "sha256 mismatch"
@@ -133,6 +144,38 @@ def _models(settings: Settings) -> list[Finding]:
                     "local folder, or go online once so that it can be fetched from the hub",
                 )
             )
+    return found
+
+
+def _voyage(kind: str, name: str) -> Finding:
+    """Whether the service could be asked; it is not asked, and the key is not shown."""
+    missing = []
+    if not os.environ.get(KEY_VARIABLE, "").strip():
+        missing.append(f"{KEY_VARIABLE} is not set")
+    try:
+        metadata.version("voyageai")
+    except metadata.PackageNotFoundError:
+        missing.append('pip install "rag-tui-explorer[voyage]"')
+    if missing:
+        return Finding("models", f"{kind} {name}", "problem", "; ".join(missing))
+    detail = f"texts are sent to the service; {KEY_VARIABLE} is set; not asked"
+    return Finding("models", f"{kind} {name}", "ok", detail)
+
+
+def _precision(settings: Settings) -> list[Finding]:
+    """What makes vectors and scores other than the model's own."""
+    found = []
+    if settings.models.truncate_dim:
+        detail = f"the first {settings.models.truncate_dim} dimensions of each vector"
+        found.append(Finding("models", "models.truncate_dim", "note", detail))
+    if settings.models.precision != "float32":
+        note = precision_note(settings.models.precision)
+        finding = Finding("models", "models.precision", "note", note)
+        try:
+            check_bfloat16(settings.models.device)
+        except ModelError as error:
+            finding = replace(finding, state="problem", detail=error.message)
+        found.append(finding)
     return found
 
 

@@ -17,6 +17,7 @@ from rag_tui.engine.chunkers.repeats import (
     repeated_passages,
 )
 from rag_tui.engine.chunkers.tears import Tears, find_tears
+from rag_tui.engine.embedders.unit import as_unit
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.index import Index
 from rag_tui.engine.neighbours import Neighbours, nearest_neighbours
@@ -135,7 +136,10 @@ def health(index: Index, *, k: int = NEIGHBOURS, cancel: CancelToken | None = No
         Cancelled: Soon after the token was set.
     """
     token = cancel if cancel is not None else CancelToken()
-    near = nearest_neighbours(index.vectors, k, cancel=token) if index.vectors is not None else None
+    near = None
+    if index.vectors is not None:
+        unit = as_unit(index.vectors, index.manifest.similarity)
+        near = nearest_neighbours(unit, k, cancel=token)
     share = _repeated_share(index, token)
     tears = _tears(index, token)
     of_kind: dict[HealthKind, tuple[int, ...]] = dict.fromkeys(HEALTH_KINDS, ())

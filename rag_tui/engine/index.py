@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from rag_tui.engine.embedders.base import Vectors
+    from rag_tui.engine.embedders.base import Similarity, Vectors
     from rag_tui.engine.filters import ChunkColumns
     from rag_tui.engine.retrievers.bm25 import BM25Postings
 
@@ -42,6 +42,12 @@ class Manifest:
     situations: str = ""
     """Fingerprint of the situations the chunks carry; empty without any."""
 
+    @property
+    def similarity(self) -> Similarity:
+        """How the vectors are compared."""
+        wanted = self.embedder.get("similarity")
+        return "dot" if wanted == "dot" else "euclidean" if wanted == "euclidean" else "cosine"
+
 
 # By identity and briefly: comparing arrays has no truth value, and whoever logs an index would
 # wait a second for the text of all its chunks.
@@ -57,7 +63,8 @@ class Index:
     """By document, then start. A chunk's place here is its *position*."""
     bm25: BM25Postings
     vectors: Vectors | None
-    """float32 ``(n_chunks, dimensions)``, rows L2 norm 1; None before embedding."""
+    """float32 ``(n_chunks, dimensions)``, rows L2 norm 1 where ``manifest.similarity`` is cosine;
+    None before embedding."""
     n_tokens: npt.NDArray[np.int32]
     """int32 ``(n_chunks,)``: tokens of context + body + special tokens."""
     reports: tuple[FileReport, ...]
@@ -77,6 +84,14 @@ class Index:
     def document_of(self) -> dict[str, Document]:
         """Document id to document."""
         return {document.doc_id: document for document in self.documents}
+
+    @cached_property
+    def positions_in(self) -> dict[str, tuple[int, ...]]:
+        """Document id to the positions of its chunks, ascending; documents without chunks lack."""
+        found: dict[str, list[int]] = {}
+        for position, chunk in enumerate(self.chunks):
+            found.setdefault(chunk.doc_id, []).append(position)
+        return {doc_id: tuple(positions) for doc_id, positions in found.items()}
 
     @cached_property
     def chunk_columns(self) -> ChunkColumns:

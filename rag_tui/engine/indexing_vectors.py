@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from rag_tui.engine.ids import text_hash
 from rag_tui.engine.types import Chunk
 
 if TYPE_CHECKING:
-    from rag_tui.engine.embedders.base import Embedder, Vectors
+    from rag_tui.engine.embedders.base import Embedder, EmbedderInfo, Vectors
 
 EMBED_GROUP = 32
 """Texts embedded, and put into the cache, at a time: what a kill can cost at most."""
@@ -35,7 +36,7 @@ def embed_chunks(
     known = {
         text: vector
         for text, vector in cache.get_many(fingerprint, list(text_of)).items()
-        if _is_unit(vector, embedder.info.dimensions)
+        if _is_usable(vector, embedder.info)
     }
     missing = sorted((h for h in text_of if h not in known), key=lambda h: (-len(text_of[h]), h))
     for start in range(0, len(missing), EMBED_GROUP):
@@ -51,6 +52,9 @@ def embed_chunks(
     yield matrix, len(missing)
 
 
-def _is_unit(vector: Vectors, dimensions: int) -> bool:
+def _is_usable(vector: Vectors, info: EmbedderInfo) -> bool:
     """Whether a cached row can be what the embedder made; a damaged one is made again."""
-    return vector.shape == (dimensions,) and bool(abs(float(vector @ vector) - 1) < 1e-3)
+    if vector.shape != (info.dimensions,):
+        return False
+    square = float(vector @ vector)
+    return abs(square - 1) < 1e-3 if info.similarity == "cosine" else math.isfinite(square)

@@ -84,6 +84,8 @@ class SemanticChunker:
                 for n in range(len(spans))
             ]
         )
+        # Not of norm 1 where the model compares by dot product or distance.
+        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         cosines: npt.NDArray[np.float32] = np.einsum("ij,ij->i", vectors[:-1], vectors[1:])
         return np.float32(1.0) - cosines
 

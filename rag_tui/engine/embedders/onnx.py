@@ -137,10 +137,9 @@ class OnnxEmbedder:
         return found
 
     def _finished(self, raw: npt.NDArray[np.floating], texts: Sequence[str]) -> Vectors:
-        rows = raw
-        if self._profile.has_unit_output:
-            rows = unit_rows(raw, texts, model=self._info.name)
-        return unit_rows(rows, texts, model=self._info.name, similarity=self._profile.similarity)
+        # A model that scales to norm 1 by itself does so whatever its similarity.
+        similarity = "cosine" if self._profile.has_unit_output else self._profile.similarity
+        return unit_rows(raw, texts, model=self._info.name, similarity=similarity)
 
     def _run(self, session: Any, encodings: Sequence[Any]) -> npt.NDArray[np.float32]:
         inputs = feed(encodings, self._input_names, pad_id=self._pad_id)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_tui.engine.answer_sources import PromptChunks
 from rag_tui.engine.answering import answer
 from rag_tui.engine.corpus_facts import Prices
-from rag_tui.engine.errors import Cancelled
-from rag_tui.engine.evaluation.answer_types import CheckCounts, SourceRef
+from rag_tui.engine.errors import Cancelled, ModelError
+from rag_tui.engine.evaluation.answer_types import AnswerRow, CheckCounts, SourceRef
+from rag_tui.engine.evaluation.holding import row_holds
+from rag_tui.engine.evaluation.refusals import outcome_of
+from rag_tui.engine.evaluation.types import Resolved, Retrieved
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.faithfulness import check_faithfulness
 from rag_tui.engine.prompting import build_prompt
@@ -25,6 +29,20 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.1
 _Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerJob:
+    """How questions are answered, beside the search."""
+
+    settings: AnswerSettings
+    column: str = ""
+    """The column that sources come from; empty: the best that can be made."""
+    prices: Prices = field(default_factory=Prices)
+    cost_limit: float | None = None
+    """In the currency of the prices, for this pass."""
+    is_checked: bool = True
+    """Whether claims are compared with their sources."""
 
 
 def prompt_of(question: str, found: PromptChunks, settings: AnswerSettings) -> Prompt:
@@ -98,3 +116,32 @@ def source_refs(prompt: Prompt, index: Index) -> tuple[SourceRef, ...]:
         end = max((part.end for part in parts), default=0)
         refs.append(SourceRef(source.number, source.chunk_id, source.path, start, end))
     return tuple(refs)
+
+
+def with_outcome(row: AnswerRow, resolved: Resolved) -> AnswerRow:
+    """The row with what became of it, by the labels as they are resolved now."""
+    places = [place for place in resolved.places if place.evidence.grade > 0]
+    holding = {
+        ref.number
+        for ref in row.sources
+        for place in places
+        if row_holds(Retrieved(ref.chunk_id, ref.document, ref.start, ref.end, 0.0), place)
+    }
+    outcome = outcome_of(
+        row.kind,
+        is_answerable=row.is_answerable,
+        cites_evidence=bool(holding & set(row.cited)) if places else None,
+        has_evidence=bool(holding) if places else None,
+    )
+    return replace(row, outcome=outcome)
+
+
+def models_of(models: Models) -> str:
+    """The fingerprints of the models that choose the sentences of extractive answers."""
+    prints = []
+    for load in (models.reranker, models.embedder):
+        try:
+            prints.append(load().info.fingerprint)
+        except ModelError:
+            prints.append("none")
+    return " ".join(prints)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rag_tui.engine.answer_sources import PromptChunks, chunks_for_prompt, prompt_columns
-from rag_tui.engine.corpus_facts import Prices
-from rag_tui.engine.errors import Cancelled, ModelError, UsageError
+from rag_tui.engine.errors import Cancelled, UsageError
 from rag_tui.engine.evaluation.answer_making import (
+    AnswerJob,
     count_checks,
     final_answer,
+    models_of,
     prompt_of,
     source_refs,
     wait_for,
+    with_outcome,
 )
 from rag_tui.engine.evaluation.answer_types import (
     AnswerProgress,
@@ -27,11 +29,10 @@ from rag_tui.engine.evaluation.answer_types import (
     Judgement,
 )
 from rag_tui.engine.evaluation.fingerprints import index_fingerprint
-from rag_tui.engine.evaluation.holding import row_holds
 from rag_tui.engine.evaluation.judge import RUBRIC_VERSION, Judge, expected_of
-from rag_tui.engine.evaluation.refusals import answer_kind, outcome_of
+from rag_tui.engine.evaluation.refusals import answer_kind
 from rag_tui.engine.evaluation.resolving import resolve_all
-from rag_tui.engine.evaluation.types import Question, QuestionSet, Resolved, Retrieved
+from rag_tui.engine.evaluation.types import Question, QuestionSet, Resolved
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.ids import text_hash
 from rag_tui.engine.llms.extractive import ExtractiveAnswerer
@@ -45,26 +46,11 @@ if TYPE_CHECKING:
     from rag_tui.engine.index import Index
     from rag_tui.engine.llms.base import Answerer
     from rag_tui.engine.loading import Models
-    from rag_tui.engine.settings import AnswerSettings
 
 MAX_FAILURES_IN_A_ROW = 5
 """After so many an evaluation ends: what is wrong is wrong for all."""
 
 _CHECKS_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerJob:
-    """How questions are answered, beside the search."""
-
-    settings: AnswerSettings
-    column: str = ""
-    """The column that sources come from; empty: the best that can be made."""
-    prices: Prices = field(default_factory=Prices)
-    cost_limit: float | None = None
-    """In the currency of the prices, for this pass."""
-    is_checked: bool = True
-    """Whether claims are compared with their sources."""
 
 
 def evaluate_answers(
@@ -180,7 +166,7 @@ class _Asking:
         """Why no further question is to be asked."""
         self._n_failures = 0
         self._is_free = isinstance(answerer, ExtractiveAnswerer)
-        self._made_by = _made_by(models) if self._is_free else ""
+        self._made_by = models_of(models) if self._is_free else ""
 
     def row(self, question: Question, resolved: Resolved) -> AnswerRow:
         found = chunks_for_prompt(
@@ -199,7 +185,7 @@ class _Asking:
             row = replace(row, qid=question.qid, is_answerable=question.answerable)
         else:
             row = self._asked(question, prompt, found, key)
-        row = _with_outcome(row, resolved)
+        row = with_outcome(row, resolved)
         return replace(row, judgement=self._judged(question, row))
 
     def _key(self, prompt: Prompt) -> str:
@@ -293,34 +279,6 @@ class _Asking:
             f"the cost limit of {limit:g} {unit}: {self.spent:.4f} {unit} are spent, and the next "
             f"question may cost up to {most:.4f} {unit}"
         )
-
-
-def _with_outcome(row: AnswerRow, resolved: Resolved) -> AnswerRow:
-    places = [place for place in resolved.places if place.evidence.grade > 0]
-    holding = {
-        ref.number
-        for ref in row.sources
-        for place in places
-        if row_holds(Retrieved(ref.chunk_id, ref.document, ref.start, ref.end, 0.0), place)
-    }
-    outcome = outcome_of(
-        row.kind,
-        is_answerable=row.is_answerable,
-        cites_evidence=bool(holding & set(row.cited)) if places else None,
-        has_evidence=bool(holding) if places else None,
-    )
-    return replace(row, outcome=outcome)
-
-
-def _made_by(models: Models) -> str:
-    """The models that choose the sentences of extractive answers."""
-    prints = []
-    for load in (models.reranker, models.embedder):
-        try:
-            prints.append(load().info.fingerprint)
-        except ModelError:
-            prints.append("none")
-    return " ".join(prints)
 
 
 def _settings(job: AnswerJob, request: SearchRequest, judge: Judge | None) -> Mapping[str, Any]:

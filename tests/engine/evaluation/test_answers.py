@@ -13,10 +13,11 @@ import pytest
 
 from rag_tui.engine.corpus_facts import Prices
 from rag_tui.engine.errors import UsageError
+from rag_tui.engine.evaluation.answer_making import AnswerJob
 from rag_tui.engine.evaluation.answer_scoring import compare_answer_runs, summarise
 from rag_tui.engine.evaluation.answer_store import AnswerStore
 from rag_tui.engine.evaluation.answer_types import AnswerProgress, AnswerRun
-from rag_tui.engine.evaluation.answers import AnswerJob, evaluate_answers
+from rag_tui.engine.evaluation.answers import evaluate_answers
 from rag_tui.engine.evaluation.judge import Judge
 from rag_tui.engine.evaluation.questions import read_questions
 from rag_tui.engine.evaluation.refusals import OUTCOMES, answer_kind, count_outcomes, outcome_of
