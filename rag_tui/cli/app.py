@@ -1,7 +1,8 @@
 """The typer commands. Heavy imports happen inside the commands, so that ``--help`` is quick.
 
 Exit codes: 0 done; 1 something failed (corpus, index, model, server); 2 wrong usage or settings;
-3 ``ask`` found no answer in the documents; 4 ``chunks --fail-on`` found something; 130 interrupted.
+3 ``ask`` found no answer in the documents; 4 ``chunks --fail-on`` found something; 5 a gate of
+``eval`` was not met; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import typer
 
 from rag_tui import __version__
 from rag_tui.cli.options import (
+    ColumnOption,
     EmbedderOption,
     FolderArgument,
     FolderOption,
     JsonOption,
+    KnobOption,
+    PresetOption,
     RerankerOption,
     WhereOption,
 )
@@ -30,7 +34,8 @@ EXIT_INTERRUPTED = 130
 
 EPILOG = (
     "Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 ask found no answer; "
-    "4 chunks --fail-on found something; 130 interrupted. stdout is data, stderr is narration."
+    "4 chunks --fail-on found something; 5 a gate of eval was not met; 130 interrupted. "
+    "stdout is data, stderr is narration."
 )
 
 cli = typer.Typer(
@@ -174,16 +179,22 @@ def search(
     depth: Annotated[int | None, typer.Option(help="Candidates per retriever.")] = None,
     rrf_k: Annotated[float | None, typer.Option(help="Constant of RRF.")] = None,
     rerank_depth: Annotated[int | None, typer.Option(help="Rows the reranker reads.")] = None,
-    bm25: Annotated[str | None, typer.Option(help="lucene or okapi.")] = None,
+    bm25: Annotated[
+        str | None,
+        typer.Option(help="lucene, okapi, robertson, atire, bm25l or bm25plus."),
+    ] = None,
     k1: Annotated[float | None, typer.Option(help="BM25 k1.")] = None,
     b: Annotated[float | None, typer.Option(help="BM25 b.")] = None,
+    knob: KnobOption = None,
+    preset: PresetOption = None,
+    column: ColumnOption = None,
     where: WhereOption = None,
     embedder: EmbedderOption = None,
     reranker: RerankerOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Ask one question and print the four lists side by side, or as JSON."""
-    from rag_tui.cli.commands import search_command
+    """Ask one question and print the four lists, or your own columns, side by side or as JSON."""
+    from rag_tui.cli.commands import SearchOptions, search_command
 
     overrides: dict[str, Any] = {
         "search.top_k": top_k,
@@ -196,8 +207,14 @@ def search(
         "models.embedder": embedder,
         "models.reranker": reranker,
     }
-    methods = [name.value for name in method] if method else []
-    return search_command(question, folder, overrides, methods, where or "", as_json=as_json)
+    asked = SearchOptions(
+        methods=tuple(name.value for name in method or ()),
+        where=where or "",
+        preset=preset or "",
+        knobs=tuple(knob or ()),
+        columns=tuple(column or ()),
+    )
+    return search_command(question, folder, overrides, asked, as_json=as_json)
 
 
 @cli.command()
@@ -274,27 +291,51 @@ def ask(
     provider: Annotated[str | None, typer.Option(help="auto, claude or extractive.")] = None,
     model: Annotated[str | None, typer.Option(help="Model of the Messages API.")] = None,
     sources: Annotated[int | None, typer.Option(help="Chunks put into the prompt.")] = None,
+    template: Annotated[
+        str | None, typer.Option(help="numbered, documents, native, or a template file.")
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option(help="best first, best last or document order.")
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(help='Where sources come from: a column\'s name, or "name=bm25:bm25.k1=0.9".'),
+    ] = None,
+    knob: KnobOption = None,
+    preset: PresetOption = None,
     embedder: EmbedderOption = None,
     reranker: RerankerOption = None,
     where: WhereOption = None,
     show_prompt: Annotated[
         bool, typer.Option("--prompt", help="Print the exact prompt instead of asking.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare each sentence with the sources it cites.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Answer from the retrieved chunks, streamed, with its citations listed."""
-    from rag_tui.cli.commands import ask_command
+    from rag_tui.cli.answers import AskOptions, ask_command
 
     overrides = {
         "answer.provider": provider,
         "answer.model": model,
         "answer.n_sources": sources,
+        "answer.template": template,
+        "answer.order": order,
         "models.embedder": embedder,
         "models.reranker": reranker,
     }
-    return ask_command(
-        question, folder, overrides, where or "", show_prompt=show_prompt, as_json=as_json
+    asked = AskOptions(
+        where=where or "",
+        column=column or "",
+        preset=preset or "",
+        knobs=tuple(knob or ()),
+        show_prompt=show_prompt,
+        is_checked=check,
+        as_json=as_json,
     )
+    return ask_command(question, folder, overrides, asked)
 
 
 @cli.command()

@@ -8,9 +8,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rag_tui.cli.app import run
+from rag_tui.engine.history import history_file, read_history
 from rag_tui.engine.index import Index
 from rag_tui.engine.loading import Models
 from rag_tui.engine.searching import search
@@ -464,3 +467,118 @@ def test_a_fault_of_ours_is_told_in_two_lines_and_logged(
     log = Path(rag_tui("locate", "log", env=env).stdout.strip())
     assert str(log) in done.stderr
     assert "ZeroDivisionError" in log.read_text()
+
+
+def small_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    text = "The pump is primed with clean water before it is started for the first time each {}."
+    (folder / "a.md").write_text(f"# Pump\n\n{text.format('spring')}\n")
+    (folder / "b.md").write_text(f"# Pump\n\n{text.format('year')}\n")
+    (folder / "c.md").write_text("# Valve\n\nOpen the valve slowly, then start the pump.\n")
+    return folder
+
+
+def searched(
+    folder: Path, *flags: str, env: Mapping[str, str], question: str = "prime the pump"
+) -> dict[str, Any]:
+    arguments = ["search", question, "--folder", str(folder), "--embedder", "hashing", "--json"]
+    told: dict[str, Any] = json.loads(rag_tui(*arguments, *flags, env=env).stdout)
+    return told
+
+
+def test_columns_of_your_own_stand_side_by_side_with_their_knobs(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    folder = small_folder(tmp_path)
+    columns = ("--column", "bm25 k1=0=bm25:bm25.k1=0", "--column", "plain=bm25")
+    told = searched(folder, *columns, env=env)
+    assert list(told["methods"]) == ["bm25 k1=0", "plain"]
+    mine = told["methods"]["bm25 k1=0"]
+    assert (mine["method"], mine["knobs"]) == ("bm25", {"bm25.k1": 0.0})
+    assert mine["hits"][0]["score"] != told["methods"]["plain"]["hits"][0]["score"]
+    same = searched(folder, "--knob", "bm25.k1=0", "-m", "bm25", env=env)
+    assert [row["score"] for row in mine["hits"]] == [
+        row["score"] for row in same["methods"]["bm25"]["hits"]
+    ]
+    flags = ("--folder", str(folder), "--embedder", "hashing", *columns)
+    header = rag_tui("search", "prime the pump", *flags, env=env).stdout.splitlines()[1]
+    assert header.index("bm25 k1=0 BM25 lucene") < header.index("plain BM25 lucene")
+
+
+def test_any_knob_can_be_set_and_steps_after_ranking_are_told(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    folder = small_folder(tmp_path)
+    knobs = ("--knob", "post.fold=true", "--knob", "post.min_bm25=off", "-m", "bm25")
+    told = searched(folder, *knobs, env=env)["methods"]["bm25"]
+    (step,) = told["steps"]
+    assert step["note"] == "folded 1 row into 1 of the same text"
+    assert [row["file"] for row in told["hits"]] == ["c.md", "a.md"]
+    assert told["folded"] == {told["hits"][1]["chunk_id"]: list(step["removed"])}
+    flags = ("--folder", str(folder), "--embedder", "hashing", *knobs)
+    shown = rag_tui("search", "prime the pump", *flags, env=env).stdout
+    assert "bm25: fold: folded 1 row into 1 of the same text" in shown
+    assert "(same text in 2 places)" in shown
+
+
+def test_a_search_without_steps_or_columns_says_nothing_about_them(env: dict[str, str]) -> None:
+    told = json.loads(rag_tui("search", DOG, "-m", "bm25", "--json", env=env).stdout)
+    assert set(told["methods"]["bm25"]) == {
+        "score", "depth", "n_found", "elapsed_ms", "note", "hits",
+    }  # fmt: skip
+
+
+def test_a_preset_is_below_flags_and_knobs(env: dict[str, str], tmp_path: Path) -> None:
+    folder = small_folder(tmp_path)
+    (folder / "rag-tui.toml").write_text(
+        '[bm25]\nk1 = 2.0\n[presets."short words"]\n"bm25.k1" = 0.5\n"bm25.b" = 0.1\n'
+        '"search.top_k" = 1\n'
+    )
+
+    def bm25(*flags: str) -> tuple[float, float, int]:
+        told = searched(folder, "--preset", "short words", *flags, env=env)["request"]
+        return told["bm25"]["k1"], told["bm25"]["b"], told["top_k"]
+
+    assert bm25() == (0.5, 0.1, 1)
+    assert bm25("--k1", "0.7") == (0.7, 0.1, 1)
+    assert bm25("--k1", "0.7", "--knob", "bm25.k1=0.9", "-k", "2") == (0.9, 0.1, 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--knob", "bm25.k2=1"], "Did you mean bm25.k1?"),
+        (["--knob", "bm25.k1"], "not of the form"),
+        (["--knob", "bm25.k1=-1"], "must be 0 or more"),
+        (["--preset", "none"], "no preset 'none'"),
+        (["--column", "a=magic"], "method of column 'a'"),
+        (["--column", "a"], "not of the form"),
+        (["--column", "a=bm25", "--column", "a=vector"], "Two columns are called 'a'"),
+        (["--column", "a=bm25:bm25.k3=1"], "no knob 'bm25.k3'"),
+    ],
+)
+def test_a_wrong_knob_column_or_preset_is_told_before_anything_is_indexed(
+    flags: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cache = tmp_path / "fresh"
+    monkeypatch.setenv("RAG_TUI_CACHE_DIR", str(cache))
+    assert run(["search", DOG, *flags]) == 2
+    assert words in capsys.readouterr().err
+    assert not cache.exists()
+
+
+def test_searches_are_kept_unless_that_is_switched_off(env: dict[str, str], tmp_path: Path) -> None:
+    folder = small_folder(tmp_path)
+    cache = tmp_path / "cache"
+    own = {**env, "RAG_TUI_CACHE_DIR": str(cache)}
+    searched(folder, "-m", "bm25", env={**own, "RAG_TUI_HISTORY__ENABLED": "false"})
+    assert not (cache / "history").exists()
+    searched(folder, "-m", "bm25", env=own)
+    (entry,) = read_history(history_file(cache, folder)).entries
+    assert entry.query == "prime the pump"
+    assert [column.name for column in entry.columns] == ["bm25"]
