@@ -32,7 +32,8 @@ from rag_tui.engine.contextual_prompt import Part, messages_of, system_blocks
 from rag_tui.engine.errors import AnswerError
 from rag_tui.engine.events import CancelToken, Progress
 from rag_tui.engine.index import Index
-from rag_tui.engine.llms.claude import BASE_URL_VARIABLE, KEY_VARIABLES
+from rag_tui.engine.keys import find_key
+from rag_tui.engine.llms.claude import BASE_URL_VARIABLE
 from rag_tui.engine.situations import SituationStore
 from rag_tui.engine.tokenizing import without_surrogates
 from rag_tui.engine.types import Chunk
@@ -158,8 +159,8 @@ class _Asking:
     ) -> None:
         self._settings = settings
         self._store = store
-        found = {name: environ.get(name, "").strip() for name in KEY_VARIABLES}
-        self._keys = {name: value for name, value in found.items() if value}
+        key = find_key(environ)
+        self._keys = {key.name: key.value} if key is not None else {}
         self._base_url = settings.base_url or environ.get(BASE_URL_VARIABLE, "")
         if not self._keys and not self._base_url:
             raise AnswerError(

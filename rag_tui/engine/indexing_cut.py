@@ -114,8 +114,11 @@ def merge_reports(
     for chunk in chunks:
         n_chunks[chunk.doc_id] = n_chunks.get(chunk.doc_id, 0) + 1
         if "#" in chunk.doc_id:  # a record: it also counts for the file it lies in
-            file = chunk.doc_id.rpartition("#")[0]
-            n_chunks[file] = n_chunks.get(file, 0) + 1
+            # its id may hold the sign again, and so may the file's name
+            parts = chunk.doc_id.split("#")
+            for end in range(1, len(parts)):
+                file = "#".join(parts[:end])
+                n_chunks[file] = n_chunks.get(file, 0) + 1
     merged = []
     for report in reports:
         n = n_chunks.get(report.path, 0)

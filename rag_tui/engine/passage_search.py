@@ -117,9 +117,11 @@ def _most_similar(passage: str, index: Index) -> tuple[float, tuple[PassagePlace
 def _stretches(passage: str, index: Index) -> Iterator[_Words]:
     """Text around the chunks that share the rarest words with the passage."""
     from rag_tui.engine.analysis import WORDS
+    from rag_tui.engine.lexical import postings_for
     from rag_tui.engine.topk import top_k
 
-    scores, is_match = index.bm25.scores(WORDS.tokens(passage), BM25Params())
+    postings = postings_for(index, WORDS.name)
+    scores, is_match = postings.scores(WORDS.tokens(passage), BM25Params())
     reach = 2 * len(passage)
     seen: dict[str, list[tuple[int, int]]] = {}
     for position in top_k(scores, _N_NEAR_CHUNKS, candidates=is_match).tolist():

@@ -282,6 +282,13 @@ def check_model(index: Index, name: str, fingerprint: str, dimensions: int) -> N
         ModelError: Naming both models and both ways out.
     """
     made_by = index.manifest
+    if fingerprint != made_by.embedder_fingerprint and name == made_by.embedder_name:
+        raise ModelError(
+            f"The index was made with other weights or settings of {name} "
+            f"({made_by.dimensions} dimensions then, {dimensions} now).",
+            f"Run `rag-tui index {index.folder} --embedder {name}` (or press f9 in the app) to "
+            "rebuild it, or set models.precision and models.truncate_dim as they were.",
+        )
     if fingerprint != made_by.embedder_fingerprint:
         raise ModelError(
             f"The index was made with {made_by.embedder_name} ({made_by.dimensions} dimensions), "

@@ -158,6 +158,7 @@ def test_a_beir_folder_gives_one_document_for_each_line(tmp_path: Path) -> None:
     ]
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "what?"}\n')
+    (tmp_path / "ABOUT.md").write_text("# About\n\nWhat the collection is made of.\n")
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
     entries = list(load_folder(tmp_path))
@@ -168,7 +169,7 @@ def test_a_beir_folder_gives_one_document_for_each_line(tmp_path: Path) -> None:
         ("corpus.jsonl#d1~3", "Twice", "Same id."),
     ]
     skipped = {r.path: r.reason for d, r in entries if d is None}
-    assert set(skipped) == {"queries.jsonl", "qrels/test.tsv"}
+    assert set(skipped) == {"queries.jsonl", "qrels/test.tsv", "ABOUT.md"}
     assert all("not documents" in reason for reason in skipped.values())
 
 

@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import quantize_dynamic
 
 from rag_tui.engine.errors import Cancelled, ModelError
 from rag_tui.engine.events import CancelToken
 from rag_tui.engine.models import resolve
+from rag_tui.engine.onnx_session import open_session
 from rag_tui.engine.rerankers.base import Reranker, read_part
+from rag_tui.engine.rerankers.dequantised import dequantised
 from rag_tui.engine.rerankers.load import load_reranker
 from rag_tui.engine.rerankers.onnx import BATCH_TOKENS, OnnxReranker
 from rag_tui.engine.rerankers.scores import finite_score, logit_kind
@@ -93,10 +98,10 @@ def test_a_passage_after_a_very_long_question_is_still_read(reranker: Reranker) 
 
 def test_the_info_says_what_really_runs_and_for_whom_it_stands_in(reranker: Reranker) -> None:
     info = reranker.info
-    assert info.name == "cross-encoder/ms-marco-MiniLM-L-12-v2 (int8)"
+    assert info.name == "cross-encoder/ms-marco-MiniLM-L-12-v2 (int8 weights)"
     assert (info.precision, info.backend, info.source) == (
-        "int8",
-        "onnxruntime int8",
+        "float32",
+        "onnxruntime float32",
         "offline extra",
     )
     assert info.max_tokens == 512
@@ -107,8 +112,8 @@ def test_the_info_says_what_really_runs_and_for_whom_it_stands_in(reranker: Rera
 
 def test_scores_come_one_by_one_and_cancelling_ends_them(reranker: Reranker) -> None:
     cancel = CancelToken()
-    scores = reranker.score(QUESTION, [POPULATION, MUSEUMS], cancel=cancel)
-    assert next(scores) > 8
+    scores = reranker.score(QUESTION, [MUSEUMS * 30, POPULATION * 30], cancel=cancel)
+    assert np.isfinite(next(scores))
     cancel.cancel()
     with pytest.raises(Cancelled):
         next(scores)
@@ -302,11 +307,57 @@ def test_batches_stay_within_the_cap_and_a_cancel_ends_them(
     assert all(n * longest <= BATCH_TOKENS or n == 1 for n, longest in fed)
 
 
-def test_pairs_of_the_int8_model_run_one_by_one_in_their_order(reranker: Reranker) -> None:
+def test_a_quantised_graph_is_run_in_float32_with_the_weights_it_has(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    weight = rng.normal(size=(8, 5)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 5])],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, str(tmp_path / "float.onnx"))
+    quantised = tmp_path / "int8.onnx"
+    quantize_dynamic(str(tmp_path / "float.onnx"), str(quantised))
+    stored = {t.name: numpy_helper.to_array(t) for t in onnx.load(str(quantised)).graph.initializer}
+    kept = (
+        stored["w_quantized"].astype(np.float32) - stored["w_zero_point"].astype(np.float32)
+    ) * stored["w_scale"]
+    assert np.abs(kept - weight).max() > 1e-4  # the weights are the rounded ones, and stay so
+
+    found = dequantised(quantised, "0" * 64, tmp_path / "cache")
+    assert found != quantised
+    rows = rng.normal(size=(3, 8)).astype(np.float32)
+    (result,) = open_session(found, n_threads=1).run(None, {"x": rows})
+    np.testing.assert_allclose(result, rows @ kept, atol=1e-5)
+    assert dequantised(quantised, "0" * 64, tmp_path / "cache") == found
+    assert dequantised(tmp_path / "float.onnx", "1" * 64, tmp_path / "cache") == (
+        tmp_path / "float.onnx"
+    )
+
+
+def test_the_offline_model_gives_a_pair_the_score_it_has_alone(reranker: Reranker) -> None:
     assert isinstance(reranker, OnnxReranker)
-    found = list(reranker.score_batches(QUESTION, [POPULATION, MUSEUMS, POPULATION]))
-    assert [list(batch) for batch in found] == [[0], [1], [2]]
-    assert found[0][0] == found[2][2]
+    (batch,) = list(reranker.score_batches(QUESTION, [POPULATION, MUSEUMS, POPULATION]))
+    assert batch[0] == batch[2]
+    alone = [next(reranker.score(QUESTION, [text])) for text in (POPULATION, MUSEUMS)]
+    np.testing.assert_allclose([batch[0], batch[1]], alone, atol=1e-5)
+
+
+def test_where_the_cache_cannot_be_written_the_graph_runs_as_it_is_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> Path:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr("rag_tui.engine.rerankers.load.dequantised", refuse)
+    offline_folder(DEFAULT_RERANKER)
+    loaded = load_reranker(resolve(DEFAULT_RERANKER, "reranker", allow_download=False), tmp_path)
+    assert (loaded.info.precision, loaded.info.name[-6:]) == ("int8", "(int8)")
+    batches = list(loaded.score_batches(QUESTION, [POPULATION, MUSEUMS]))  # type: ignore[attr-defined]
+    assert [list(batch) for batch in batches] == [[0], [1]]
 
 
 @pytest.mark.parametrize("backend", ["onnx", "sentence-transformers"])

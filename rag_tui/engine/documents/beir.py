@@ -13,6 +13,8 @@ CORPUS = "corpus.jsonl"
 SETTINGS = "rag-tui.toml"
 QUESTIONS = "questions.jsonl"
 """Our own labelled questions, at the top of a folder."""
+QUERIES = "queries.jsonl"
+_OURS = frozenset((QUESTIONS, "questions.json", "questions.toml", "questions.csv", SETTINGS))
 RECORDS = LoadSettings(json_text_fields=("text",), json_id_field="_id")
 """How a corpus file is read: the title goes into the heading path, not into the text."""
 
@@ -26,16 +28,20 @@ def is_corpus(found: Records, doc_id: str) -> bool:
 
 
 def is_evaluation_file(doc_id: str, names: Collection[str]) -> bool:
-    """Whether a file holds the questions or labels of the corpus file beside it.
+    """Whether a file holds questions, labels or a description of the corpus file beside it.
+
+    Beside ``corpus.jsonl`` and ``queries.jsonl`` nothing else is a document: what lies there tells
+    of the collection, and would compete with it in every list.
 
     Args:
         doc_id: The file's path relative to the walked folder.
         names: Such paths of all files found.
     """
     path = PurePosixPath(doc_id)
-    if doc_id in (QUESTIONS, SETTINGS):
+    if doc_id in _OURS:
         return True
-    if path.name == "queries.jsonl":
-        return str(path.with_name(CORPUS)) in names
+    has_corpus = str(path.with_name(CORPUS)) in names
+    if has_corpus and path.name != CORPUS and str(path.with_name(QUERIES)) in names:
+        return True
     is_label = path.parent.name == "qrels" and path.suffix in (".tsv", ".csv", ".txt")
     return is_label and str(path.parent.with_name(CORPUS)) in names

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from rag_tui.engine.models import Backend, ModelFiles
 from rag_tui.engine.onnx_export import EXPORTABLE, ExportRefused
 from rag_tui.engine.rerankers.base import Reranker, RerankerInfo
 from rag_tui.engine.rerankers.cross_encoder import CrossEncoderReranker
+from rag_tui.engine.rerankers.dequantised import dequantised
 from rag_tui.engine.rerankers.export import export_reranker, open_export
 from rag_tui.engine.rerankers.onnx import OnnxReranker
 from rag_tui.engine.rerankers.scores import logit_kind
@@ -33,9 +36,10 @@ def load_reranker(
 ) -> Reranker:
     """Load a reranker, by the fast path where it is proven equal.
 
-    A folder with an ONNX graph runs as it is. A transformers folder runs on the CPU from a
-    checked export if there is one (no torch), else through sentence-transformers, which is
-    exported on this occasion; when that is refused it keeps answering itself.
+    A folder with an ONNX graph runs as it is, only that integer arithmetic becomes float32
+    (`dequantised`): its scores would depend on the processor. A transformers folder runs on the
+    CPU from a checked export if there is one (no torch), else through sentence-transformers,
+    which is exported on this occasion; when that is refused it keeps answering itself.
 
     Args:
         files: The resolved model.
@@ -52,7 +56,7 @@ def load_reranker(
     config = _read_json(files.folder / "config.json")
     info = _info(files, config)
     if files.format == "onnx":
-        return OnnxReranker(files.weights[0], files.folder / "tokenizer.json", info=info)
+        return _load_graph(files, info, cache_dir)
     is_fast = device == "cpu" and precision == "float32"
     if backend == "onnx" and not is_fast:
         raise ModelError(
@@ -83,6 +87,21 @@ def load_reranker(
             ) from refusal
         original.add_note(f"no fast path: {refusal}")
         return original
+
+
+def _load_graph(files: ModelFiles, info: RerankerInfo, cache_dir: Path) -> OnnxReranker:
+    graph = files.weights[0]
+    with suppress(OSError):  # a cache that cannot be written to: it runs as it is, and says int8
+        graph = dequantised(graph, files.sha256, cache_dir)
+    if graph != files.weights[0]:
+        info = replace(
+            info,
+            name=f"{files.name} (int8 weights)",
+            fingerprint=fingerprint({"kind": "reranker", "float32 of": info.fingerprint}),
+            backend="onnxruntime float32",
+            precision="float32",
+        )
+    return OnnxReranker(graph, files.folder / "tokenizer.json", info=info)
 
 
 def _info(files: ModelFiles, config: dict[str, Any]) -> RerankerInfo:
