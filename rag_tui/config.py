@@ -309,7 +309,10 @@ class Settings(_Section):
     bm25: BM25Section = Field(default_factory=BM25Section)
     post: PostSection = Field(default_factory=PostSection)
     columns: tuple[ColumnSection, ...] = Field(default=(), max_length=MAX_COLUMNS)
+    """A ``[[columns]]`` table each, 1 to 6, left to right: ``name``, ``method`` and ``knobs``, what
+    is set otherwise than in the sections above: ``{ "bm25.k1" = 0.9 }``. Empty: the four methods."""
     presets: dict[str, dict[str, float | int | bool | str]] = Field(default_factory=dict)
+    """A ``[presets."name"]`` table each, a line a knob: ``"search.depth" = 200``."""
     history: HistorySection = Field(default_factory=HistorySection)
     answer: AnswerSection = Field(default_factory=AnswerSection)
     prices: PricesSection = Field(default_factory=PricesSection)
@@ -336,6 +339,11 @@ class Settings(_Section):
     def token_prices(self) -> Prices:
         """What tokens cost."""
         return Prices(**self.prices.model_dump(exclude={"context_window"}))
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether finished searches are kept."""
+        return self.history.enabled
 
     def request(self, query: str) -> SearchRequest:
         """A search with these settings."""

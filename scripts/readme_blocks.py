@@ -1,4 +1,4 @@
-"""Write the generated blocks of README.md; tests/test_docs.py fails when they are not true.
+"""Write the generated blocks of the documents; tests/test_docs.py fails when they are not true.
 
 python scripts/readme_blocks.py            all blocks
 python scripts/readme_blocks.py keys …     only these
@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+REFERENCE = ROOT / "docs" / "reference.md"
 sys.path.insert(0, str(ROOT))
 
 
@@ -56,17 +57,24 @@ def settings_block() -> str:
     for section, field in Settings.model_fields.items():
         model = field.annotation
         if not (isinstance(model, type) and issubclass(model, BaseModel)):
-            raise TypeError(section)
+            body = source.split("class Settings(")[1]
+            lines.append(f"| `{section}` | none | {_doc_of(section, body)} |")
+            continue
         body = source.split(f"class {model.__name__}(")[1].split("\nclass ")[0]
         for name, value in model.model_fields.items():
-            doc = re.search(rf'^    {name}: .*?\n    """(.*?)"""', body, re.DOTALL | re.MULTILINE)
-            text = " ".join(doc.group(1).split()).replace("``", "`") if doc else ""
+            text = _doc_of(name, body)
             default = value.get_default(call_default_factory=True)
             shown = str(default).lower() if isinstance(default, bool) else default
             lines.append(
                 f"| `{section}.{name}` | {f'`{shown}`' if shown != '' else 'none'} | {text} |"
             )
     return "\n".join(lines)
+
+
+def _doc_of(name: str, body: str) -> str:
+    """The literal text under a field."""
+    doc = re.search(rf'^    {name}: .*?\n    """(.*?)"""', body, re.DOTALL | re.MULTILINE)
+    return " ".join(doc.group(1).split()).replace("``", "`").replace("|", "\\|") if doc else ""
 
 
 def ranks_block() -> str:
@@ -112,13 +120,18 @@ def block_of(text: str, name: str) -> str:
     return text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->", maxsplit=1)[0].strip()
 
 
+def document_of(name: str) -> Path:
+    """The document that holds a block."""
+    return REFERENCE if name in ("keys", "settings") else README
+
+
 def main() -> None:
-    text = README.read_text(encoding="utf-8")
     for name in sys.argv[1:] or BLOCKS:
-        before, rest = text.split(f"<!-- {name} -->\n")
+        document = document_of(name)
+        before, rest = document.read_text(encoding="utf-8").split(f"<!-- {name} -->\n")
         after = rest.split(f"<!-- /{name} -->")[1]
         text = f"{before}<!-- {name} -->\n{BLOCKS[name]()}\n<!-- /{name} -->{after}"
-    README.write_text(text, encoding="utf-8")
+        document.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -387,10 +387,11 @@ def locate(
 
 def _add_commands() -> None:
     """The commands that live in modules of their own, each next to its subject."""
-    from rag_tui.cli import evaluation, lab
+    from rag_tui.cli import evaluation, lab, sweep
 
     lab.register(cli)
     evaluation.register(cli)
+    sweep.register(cli)
 
 
 _add_commands()

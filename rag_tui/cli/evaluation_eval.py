@@ -18,6 +18,7 @@ from rag_tui.cli.evaluation_run import (
 )
 from rag_tui.cli.output import note, write_json, write_text
 from rag_tui.engine.errors import UsageError
+from rag_tui.engine.evaluation.compare import RunChange, compare_runs
 from rag_tui.engine.evaluation.evaluate import check_evaluation, columns_of
 from rag_tui.engine.evaluation.gates import (
     Gate,
@@ -88,7 +89,10 @@ def eval_command(asked: Asked, wanted: Wanted) -> int:
         opened.questions.unit,
         baseline=before if before is not None else wanted.baseline,
     )
-    _write(table, run, wanted)
+    change = None
+    if before is not None:
+        change = compare_runs(before, run, opened.resolved, unit=opened.questions.unit)
+    _write(table, run, wanted, change)
     if not is_whole:
         note("interrupted: what was asked is kept, the same command goes on from there")
         return EXIT_INTERRUPTED
@@ -106,11 +110,11 @@ def _baseline_run(opened: Opened, name: str | None, columns: Sequence[str]) -> E
     return None if name is None or name in columns else opened.store.load(name)
 
 
-def _write(table: ScoreTable, run: EvalRun, wanted: Wanted) -> None:
+def _write(table: ScoreTable, run: EvalRun, wanted: Wanted, change: RunChange | None) -> None:
     if wanted.html is not None or wanted.markdown is not None:
         from rag_tui.cli.evaluation_reports import write_reports
 
-        write_reports(table, run, wanted.markdown, wanted.html)
+        write_reports(table, run, wanted.markdown, wanted.html, change=change)
     if wanted.as_json:
         write_json(table_json(table, run))
     elif wanted.markdown is None or str(wanted.markdown) != "-":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rag_tui.cli.output import write_rich, write_text
-from rag_tui.display import clip, count, duration, plain, score
+from rag_tui.display import clip, duration, plain, score
+from rag_tui.engine.evaluation.conscience import conscience
 from rag_tui.engine.evaluation.gates import SIGNIFICANT
 from rag_tui.engine.evaluation.measures import parse_measure
 from rag_tui.engine.evaluation.score_table import (
     Cell,
-    ColumnScores,
     GroupKind,
     QuestionScores,
     ScoreTable,
@@ -27,8 +27,6 @@ N_QUESTIONS = 10
 """Disagreements shown; all are in the JSON."""
 N_GROUPS = 8
 """Groups of one kind shown."""
-N_NAMED = 10
-"""Labels named that are nowhere."""
 _QUESTION_WIDTH = 56
 
 _GROUP_TITLES: Mapping[GroupKind, str] = {
@@ -52,7 +50,7 @@ def write_table(table: ScoreTable) -> None:
         _write_groups(table, kind)
     _write_unanswerable(table)
     write_text("")
-    for line in conscience(table):
+    for line in (*conscience(table), *_times(table)):
         write_text(line)
 
 
@@ -199,54 +197,10 @@ def _write_unanswerable(table: ScoreTable) -> None:
     )
 
 
-def conscience(table: ScoreTable) -> Iterator[str]:
-    """What keeps a reader from being fooled, one line each."""
-    yield (
-        f"{count(table.n_questions, 'question')}: {table.n_judged} judged, "
-        f"{len(table.unlabelled)} without a label, {table.n_unanswerable} unanswerable"
-    )
-    if table.unlabelled:
-        yield f"without a label: {_some(table.unlabelled)}"
-    for sentence in table.unresolved[:N_NAMED]:
-        yield f"label not found: {sentence}"
-    if len(table.unresolved) > N_NAMED:
-        yield f"and {len(table.unresolved) - N_NAMED:,} more labels are not found"
-    for column in table.columns:
-        yield from _column_lines(column, table)
-    noise = table.noise
-    if noise:
-        parts = ", ".join(f"{name} {value:.3f}" for name, value in noise.items())
-        yield f"differences below these are noise on this set: {parts}"
-    yield from table.notes
-
-
-def _column_lines(column: ColumnScores, table: ScoreTable) -> Iterator[str]:
-    if column.reason:
-        return
-    if column.n_without_list:
-        why = f" ({column.errors[0][0]}: {column.errors[0][1]})" if column.errors else ""
-        yield (
-            f"{column.name}: {count(column.n_without_list, 'judged question')} without a list, "
-            f"not scored{why}"
-        )
-    told = []
-    if column.n_unjudged:
-        told.append(
-            f"{column.n_unjudged:,} of {column.n_rows:,} rows among the first {table.k} have no "
-            "label"
-        )
-        last = column.cells[-1] if column.cells else None
-        if last is not None and last.low is not None and last.high is not None:
-            told.append(f"labels could put {last.measure} at {last.low:.3f}–{last.high:.3f}")
-    if column.seconds:
-        told.append(f"{duration(column.seconds)} for all lists")
+def _times(table: ScoreTable) -> Iterator[str]:
+    told = [f"{one.name} {duration(one.seconds)}" for one in table.columns if one.seconds]
     if told:
-        yield f"{column.name}: {'; '.join(told)}"
-
-
-def _some(names: Sequence[str]) -> str:
-    rest = len(names) - N_NAMED
-    return ", ".join(names[:N_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+        yield f"time for all lists: {', '.join(told)}"
 
 
 def table_json(table: ScoreTable, run: EvalRun) -> dict[str, Any]:

@@ -43,6 +43,27 @@ def questions_qrels(
     return qrels_command(file, folder, question_file)
 
 
+@questions.command("draft")
+def questions_draft(
+    folder: FolderArgument = None,
+    question_file: QuestionsOption = None,
+    n: Annotated[int, typer.Option("--n", min=1, help="Passages to draft for.")] = 10,
+    seed: Annotated[int, typer.Option("--seed", help="Another one chooses other passages.")] = 0,
+    headings: Annotated[
+        bool, typer.Option("--headings", help="Make them from headings; ask no model.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before paying.")] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Propose questions for passages, for a person to accept; writes no file."""
+    from rag_tui.cli.evaluation_drafts import draft_command
+
+    return draft_command(
+        folder, question_file, n=n, seed=seed, from_headings=headings, is_agreed=yes,
+        as_json=as_json,
+    )  # fmt: skip
+
+
 @questions.command("add")
 def questions_add(  # noqa: PLR0917 - typer reads options from the signature
     question: Annotated[str, typer.Argument(help="The question.")],

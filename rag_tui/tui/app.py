@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rag_tui.engine.events import Progress, StageError
     from rag_tui.engine.index import Index
     from rag_tui.tui.backend import Backend, Session
+    from rag_tui.tui.labels import LabelDesk
 
 LONG_TOAST_S = 12
 FRAME_S = 0.01
@@ -57,10 +58,28 @@ def _commands() -> type[Provider]:
     return WorkbenchCommands
 
 
+def _label_commands() -> type[Provider]:
+    from rag_tui.tui.label_commands import LabelCommands
+
+    return LabelCommands
+
+
 def _chunks_screen() -> Screen[Any]:
     from rag_tui.tui.screens.chunks import ChunksScreen
 
     return ChunksScreen()
+
+
+def _evaluate_screen() -> Screen[Any]:
+    from rag_tui.tui.screens.evaluate import EvaluateScreen
+
+    return EvaluateScreen()
+
+
+def _corpus_commands() -> type[Provider]:
+    from rag_tui.tui.palette import CorpusCommands
+
+    return CorpusCommands
 
 
 class RagTuiApp(App[None]):
@@ -78,9 +97,10 @@ class RagTuiApp(App[None]):
     MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
         "search": SearchScreen,
         "chunks": _chunks_screen,
+        "evaluate": _evaluate_screen,
     }
     DEFAULT_MODE = "search"
-    COMMANDS = App.COMMANDS | {_commands}
+    COMMANDS = App.COMMANDS | {_commands, _label_commands, _corpus_commands}
     BINDINGS = bindings("app")
     BINDING_GROUP_TITLE = "Everywhere"
 
@@ -104,6 +124,7 @@ class RagTuiApp(App[None]):
         self.session: Session | None = None
         self.key_problems: tuple[str, ...] = ()
         self.keys: Mapping[str, str] = {}
+        self.label_desk: LabelDesk | None = None
         self._backend = backend
         self._overrides = dict(overrides or {})
         self._clashes_told: set[str] = set()
@@ -252,6 +273,18 @@ class RagTuiApp(App[None]):
             self.session = replace(self.session, settings=settings)
         self._start_index(rebuild=False)
 
+    def change_settings(self, overrides: Mapping[str, object]) -> None:
+        """Use other settings, by dotted name, until the app is left; nothing is indexed.
+
+        Raises:
+            UsageError: When the settings make no sense; then nothing has changed.
+        """
+        merged = {**self._overrides, **overrides}
+        settings = self.backend.load_settings(self.folder, merged)
+        self._overrides = merged
+        if self.session is not None:
+            self.session = replace(self.session, settings=settings)
+
     def action_rebuild(self) -> None:
         """Index from scratch."""
         self._start_index(rebuild=True)
@@ -352,6 +385,11 @@ class RagTuiApp(App[None]):
                     leave = partial(self.exit, return_code=128 + number)
                     loop.add_signal_handler(number, leave)
 
+    @property
+    def search_screen(self) -> Screen[Any] | None:
+        """The Search screen, wherever the user is; None before it was made."""
+        return self._search_screen()
+
     def _search_screen(self) -> Screen[Any] | None:
         stack = self._screen_stacks.get("search", [])
         return stack[0] if stack else None
@@ -359,10 +397,19 @@ class RagTuiApp(App[None]):
     def _apply_keys(self, wanted: Mapping[str, str]) -> None:
         if not wanted:
             return
+        from rag_tui.tui.screens.answer_keys import answer_keys
         from rag_tui.tui.screens.chunk_keys import chunk_keys
+        from rag_tui.tui.screens.evaluate_keys import evaluate_keys
         from rag_tui.tui.screens.help import HelpScreen
+        from rag_tui.tui.screens.history_keys import history_keys
+        from rag_tui.tui.screens.lab_keys import lab_keys
+        from rag_tui.tui.screens.label_keys import label_keys
+        from rag_tui.tui.screens.passage import passage_keys
 
-        others = defaults_of([*chunk_keys(), *HelpScreen.BINDINGS])
+        others = defaults_of(
+            [*answer_keys(), *chunk_keys(), *evaluate_keys(), *lab_keys(), *label_keys()]
+            + [*history_keys(), *passage_keys(), *HelpScreen.BINDINGS]
+        )
         self.keys, self.key_problems = checked_keymap(wanted, others)
         self.set_keymap(dict(self.keys))
         self.warn("\n".join(self.key_problems))

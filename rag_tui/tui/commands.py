@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from textual.binding import Binding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 from textual.dom import DOMNode
+from textual.fuzzy import Matcher
 
+from rag_tui.tui import format as fmt
 from rag_tui.tui.keys import KEYS
 
 
@@ -22,6 +26,21 @@ class Command:
     run: Callable[[], object]
 
 
+def highlighted(matcher: Matcher, text: str) -> Content:
+    """A displayed title with what was typed marked; the matcher's own way parses it as markup."""
+    content = Content(text)
+    score, offsets = matcher.fuzzy_search.match(matcher.query, text)
+    for offset in offsets if score else ():
+        if not text[offset].isspace():
+            content = content.stylize(matcher.match_style, offset, offset + 1)
+    return content
+
+
+def as_help(text: str) -> str:
+    """The line below a title. The palette parses strings as markup, and takes contents as well."""
+    return cast("str", fmt.content(text))
+
+
 class Commands(Provider):
     """Entries from a list that is made anew each time; subclasses say which."""
 
@@ -32,7 +51,8 @@ class Commands(Provider):
     async def discover(self) -> Hits:
         """All entries."""
         for command in self.commands():
-            yield DiscoveryHit(command.title, command.run, help=command.help)
+            title, about = fmt.content(command.title), as_help(command.help)
+            yield DiscoveryHit(title, command.run, text=command.title, help=about)
 
     async def search(self, query: str) -> Hits:
         """Those that match what was typed."""
@@ -40,7 +60,8 @@ class Commands(Provider):
         for command in self.commands():
             score = matcher.match(command.title)
             if score > 0:
-                yield Hit(score, matcher.highlight(command.title), command.run, help=command.help)
+                title = highlighted(matcher, command.title)
+                yield Hit(score, title, command.run, help=as_help(command.help))
 
 
 class WorkbenchCommands(Commands):

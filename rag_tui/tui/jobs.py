@@ -27,7 +27,6 @@ from rag_tui.engine.events import CancelToken, Progress, StageError
 from rag_tui.logfile import log_place, start_log
 from rag_tui.tui.backend import Backend, Session
 from rag_tui.tui.messages import (
-    AnswerGrew,
     IndexChanged,
     JobFailed,
     JobProgress,
@@ -42,9 +41,8 @@ if TYPE_CHECKING:
 
     from rag_tui.engine.explain import Explanation
     from rag_tui.engine.index import Index
-    from rag_tui.engine.types import Prompt, SearchRequest
+    from rag_tui.engine.types import SearchRequest
     from rag_tui.tui.results import Results
-    from rag_tui.tui.widgets.prompt_preview import PromptFacts
 
 T = TypeVar("T")
 Post = Callable[[Message], object]
@@ -201,34 +199,6 @@ def run_search(
         post(SearchFailed(generation, StageError.from_exception(error)))
 
 
-def run_answer(
-    backend: Backend,
-    session: Session,
-    prompt: Prompt,
-    *,
-    generation: int,
-    post: Post,
-    cancel: CancelToken,
-) -> None:
-    """Stream an answer in this thread's own event loop, so that no import or score blocks keys."""
-
-    async def stream() -> None:
-        answerer = backend.make_answerer(session.settings.engine.answer, session.models)
-        async for answer in backend.answer(prompt, answerer):
-            post(AnswerGrew(generation, answer))
-
-    async def until_cancelled() -> None:
-        task = asyncio.ensure_future(stream())
-        while not task.done():
-            if cancel.is_cancelled:
-                task.cancel()
-            await asyncio.wait({task}, timeout=0.05)
-        if not task.cancelled():
-            task.result()
-
-    asyncio.run(until_cancelled())
-
-
 def explain_chunk(
     backend: Backend, session: Session, results: Results, chunk_id: str, column: str
 ) -> Explanation | StageError:
@@ -240,25 +210,8 @@ def explain_chunk(
             results.index,
             results.stages(column),
             session.models,
+            results.rankings.get(column),
         )
     except Exception as error:
         log.exception("explaining failed")
-        return StageError.from_exception(error)
-
-
-def make_prompt(backend: Backend, session: Session, results: Results) -> PromptFacts | StageError:
-    """The prompt of these results with its token estimates, or why there is none."""
-    from rag_tui.tui.widgets.prompt_preview import PromptFacts
-
-    try:
-        n_sources = session.settings.engine.answer.n_sources
-        prompt = backend.build_prompt(results.request.query, results.sources(n_sources), n_sources)
-        return PromptFacts(
-            prompt,
-            n_tokens=backend.estimate_tokens(f"{prompt.system}\n{prompt.user}"),
-            source_tokens=tuple(backend.estimate_tokens(s.text) for s in prompt.sources),
-            origin=results.best.method if results.best else "empty",
-        )
-    except Exception as error:
-        log.exception("making the prompt failed")
         return StageError.from_exception(error)

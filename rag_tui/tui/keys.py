@@ -8,22 +8,33 @@ from typing import Literal
 
 from textual.binding import Binding, BindingType
 
-Scope = Literal["app", "search", "query", "list", "results", "knobs"]
+Scope = Literal["app", "search", "query", "list", "results", "knobs", "prompt", "answer"]
 """Where a key acts: everywhere, on the Search screen, or while one kind of pane has the focus."""
 
 PROTECTED = frozenset({"ctrl+c", "ctrl+q"})
 """Keys that cannot be taken away from leaving the program."""
 
 _PARTS = {
-    "search": frozenset({"query", "list", "results", "knobs", "view"}),
+    "search": frozenset({"query", "list", "results", "knobs", "view", "prompt", "answer"}),
     "chunks": frozenset({"list", "view", "tree", "map"}),
     "recut": frozenset({"map"}),
+    "evaluate": frozenset({"list"}),
     "knobs": frozenset({"list"}),
+    "prompt": frozenset({"list", "view"}),
+    "answer": frozenset({"list", "view"}),
     "results": frozenset({"list"}),
 }
 """Scopes that are active inside another one: the panes of a screen."""
 
-_DIALOGS = frozenset({"help", "warnings", "facts", "files"})
+_DIALOGS = frozenset(
+    {"help", "warnings", "facts", "files", "grade", "pooled", "drafts"}
+    | {"compare", "copying", "editing"}
+    | {"history", "changed", "bump"}
+    | {"passage"}
+    | {"columns", "add_column", "presets", "copy_settings"}
+    | {"asking", "sure", "groups", "thresholds", "remarks", "runs", "run_change"}
+    | {"sweep"}
+)
 """Scopes that shut out all others while they are open."""
 
 
@@ -60,6 +71,7 @@ def _key(
 KEYS: tuple[Key, ...] = (
     _key("app", "search", "1", "show_mode('search')", "Search", "The four ranked lists"),
     _key("app", "chunks", "2", "show_mode('chunks')", "Chunks", "What the index holds"),
+    _key("app", "evaluate", "3", "show_mode('evaluate')", "Evaluate", "What is best on my questions"),
     _key("app", "reindex", "ctrl+r", "reindex", "Refresh index", "Index what has changed"),
     _key("app", "rebuild", "ctrl+shift+r,f9", "rebuild", "Rebuild index", "Index from scratch"),
     _key("app", "help", "question_mark,f1", "help", "Help", "All keys of this screen", True),
@@ -78,6 +90,23 @@ KEYS: tuple[Key, ...] = (
     _key(
         "search", "cancel", "escape", "cancel", "Back", "Leave the input, stop running work", True
     ),
+    _key("search", "relevant", "r", "relevant", "Relevant", "This chunk answers: label it"),
+    _key("search", "not_relevant", "x", "not_relevant", "Not relevant", "Twice: no judgement"),
+    _key("search", "unanswerable", "u", "unanswerable", "Unanswerable", "Nothing answers this"),
+    _key("search", "undo_label", "U", "undo_label", "Undo label", "Take back the last label"),
+    _key("search", "next_question", "n", "next_question(1)", "Next question", "Labelled one"),
+    _key("search", "last_question", "N", "next_question(-1)", "Previous question", "Labelled one"),
+    _key("search", "compare", "A", "compare_answers", "Compare answers", "Two answers, two ways"),
+    _key("search", "columns", "m", "columns", "Columns", "Add, change and remove columns", True),
+    _key("search", "undo", "z", "undo", "Undo", "Take back the last change of knobs or columns"),
+    _key("search", "redo", "Z", "redo", "Redo", "Make that change again"),
+    _key("search", "presets", "P", "presets", "Presets", "Apply and save sets of knobs"),
+    _key("search", "copy_settings", "Y", "copy_settings", "Copy settings", "As TOML or Python"),
+    _key("search", "bump", "v", "bump", "Bump chart", "How rows move from list to list"),
+    _key("search", "history", "H", "history", "History", "Earlier searches: ask again, compare"),
+    _key("search", "where", "w", "where", "Where is it?", "Where is my passage, and why there"),
+    _key("search", "pin", "full_stop", "pin", "Pin", "Keep this chunk marked ◆ in all lists"),
+    _key("search", "sentences", "S", "sentences", "Sentences", "Score each sentence alone"),
     _key("query", "ask", "enter", "submit", "Ask", "Search for this question", True),
     _key("query", "older", "up", "history(-1)", "Older", "An earlier question", True),
     _key("query", "newer", "down", "history(1)", "Newer", "A later question"),
@@ -94,6 +123,23 @@ KEYS: tuple[Key, ...] = (
     _key("knobs", "more", "right,l,plus", "step(1)", "More", "Turn the knob up", True),
     _key("knobs", "edit", "space", "edit", "Type", "Type a value", True),
     _key("knobs", "reset", "backspace", "reset", "Reset", "All knobs as in the settings"),
+    _key("knobs", "reset_one", "delete,0", "reset_one", "Reset one", "This knob as it was set"),
+    _key("knobs", "scope", "s", "scope", "One/all", "Knobs of one column or of all", True),
+    _key("prompt", "toggle", "space", "change('toggle')", "Off/on", "Leave a source out", True),
+    _key("prompt", "up", "K,shift+up", "change('up')", "Move up", "A source one place up", True),
+    _key("prompt", "down", "J,shift+down", "change('down')", "Move down", "One place down"),
+    _key("prompt", "pin", "f", "change('pin')", "Pin", "In the prompt whatever its rank", True),
+    _key("prompt", "edit", "i", "change('edit')", "Edit", "Another text, for a what-if", True),
+    _key("prompt", "more", "plus", "change('more')", "More", "One source more", True),
+    _key("prompt", "fewer", "minus", "change('fewer')", "Fewer", "One source fewer", True),
+    _key("prompt", "order", "s", "change('order')", "Order", "Where the best source stands", True),
+    _key("prompt", "template", "T", "change('template')", "Template", "Another prompt template"),
+    _key("prompt", "column", "C", "change('column')", "List", "Sources from another list"),
+    _key("prompt", "reset", "equals_sign", "change('reset')", "As set", "Take all changes back"),
+    _key("answer", "thinking", "T", "thinking", "Thinking", "Unfold or fold the thinking"),
+    _key("answer", "correct", "plus", "label('correct')", "Correct", "Call the answer correct"),
+    _key("answer", "partly", "equals_sign", "label('partly')", "Partly", "Call it partly correct"),
+    _key("answer", "wrong", "minus", "label('wrong')", "Wrong", "Call the answer wrong"),
 )
 
 

@@ -82,9 +82,17 @@ class Results:
         position = self.index.position_of.get(chunk_id) if chunk_id is not None else None
         return None if position is None else self.index.chunks[position]
 
-    def sources(self, n_sources: int) -> tuple[Chunk, ...]:
-        """The chunks that go into the prompt: the first of the best list."""
-        hits = self.best.hits[:n_sources] if self.best else ()
+    def source_column(self, wanted: str = "") -> str:
+        """The column that a prompt's sources come from: the wanted one, else that of `best`."""
+        if wanted in self.rankings and self.rankings[wanted].hits:
+            return wanted
+        best = self.best
+        return next((name for name, ranking in self.rankings.items() if ranking is best), "")
+
+    def candidates(self, column: str) -> tuple[Chunk, ...]:
+        """The chunks of a list, best first; none for a column without a list."""
+        ranking = self.rankings.get(column)
+        hits = ranking.hits if ranking is not None else ()
         return tuple(self.index.chunks[hit.position] for hit in hits)
 
 
@@ -101,8 +109,16 @@ def short_model_name(name: str) -> str:
     return name.rstrip("/").rsplit("/", maxsplit=1)[-1]
 
 
-def result_rows(column: str, results: Results) -> tuple[ResultRow, ...]:
-    """The first ``top_k`` rows of one list, ready to be drawn."""
+def result_rows(
+    column: str, results: Results, moved: Mapping[str, str] | None = None
+) -> tuple[ResultRow, ...]:
+    """The first ``top_k`` rows of one list, ready to be drawn.
+
+    Args:
+        column: Whose list.
+        results: The search.
+        moved: Chunk id to what the last turn of a knob did to its row; absent: nothing.
+    """
     ranking = results.rankings.get(column)
     if ranking is None:
         return ()
@@ -114,18 +130,45 @@ def result_rows(column: str, results: Results) -> tuple[ResultRow, ...]:
     badges = _badges(column, results)
     chunks = [results.index.chunks[hit.position] for hit in hits]
     labels = [chunk.label for chunk in chunks]
+    limit = read_limit(column, results)
+    n_tokens = results.index.n_tokens
+    is_cut = [bool(limit) and int(n_tokens[hit.position]) > limit for hit in hits]
+    n_same = [len(ranking.folded.get(hit.chunk_id, ())) + 1 for hit in hits]
     return tuple(
         ResultRow(
             chunk_id=hit.chunk_id,
             rank=hit.rank,
             score=fmt.score(hit.score, ranking.score_kind),
             fraction=(hit.score - low) / span if span > 0 else 0.0,
-            label=fmt.one_line(_label(chunk, is_shared=labels.count(chunk.label) > 1)),
-            badge=badges.get(hit.chunk_id, ""),
-            place=fmt.display(chunk.location),
+            label=("✂ " if cut else "")
+            + fmt.one_line(_label(chunk, is_shared=labels.count(chunk.label) > 1)),
+            badge=" ".join(
+                part for part in (badges.get(hit.chunk_id, ""), f"×{n}" if n > 1 else "") if part
+            ),
+            place=(f"same text in {n} places · " if n > 1 else "") + fmt.display(chunk.location),
+            moved=(moved or {}).get(hit.chunk_id, ""),
         )
-        for hit, chunk in zip(hits, chunks, strict=True)
+        for hit, chunk, cut, n in zip(hits, chunks, is_cut, n_same, strict=True)
     )
+
+
+def read_limit(column: str, results: Results) -> int:
+    """Tokens that the model of a list reads; 0 where there is no model or none that is known.
+
+    Tokens are counted as the index's own embedder does; another model may count somewhat others.
+    """
+    ranking = results.rankings.get(column)
+    if ranking is None:
+        return 0
+    if ranking.method == "vector" and not results.request_of(column).embedder:
+        return results.index.manifest.max_tokens
+    return int(ranking.params.get("max_tokens", 0)) if ranking.method == "reranked" else 0
+
+
+def note_below(ranking: Ranking) -> str:
+    """What is said under the rows: the list's own note, and what steps after ranking did."""
+    lines = [ranking.note, *(f"{step.name}: {step.note}" for step in ranking.steps)]
+    return "\n".join(line for line in lines if line)
 
 
 def _label(chunk: Chunk, *, is_shared: bool) -> str:

@@ -92,7 +92,6 @@ async def test_a_dialog_that_opens_over_the_notice_does_not_keep_the_notice(
     [
         ((), "Copied the chunk"),
         (("e",), "Copied the explanation"),
-        (("p",), "Copied the prompt"),
     ],
 )
 async def test_copying_takes_what_the_open_tab_shows(

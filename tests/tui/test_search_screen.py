@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
 from rag_tui.engine.events import CancelToken, StageError
 from rag_tui.engine.prompting import build_prompt
@@ -108,7 +108,7 @@ async def test_a_typed_knob_value_is_taken_and_a_senseless_one_is_refused(
         screen = await ask(pilot, QUESTION)
         screen.knobs_panel.table.focus()
         await pilot.press("g", "enter", "0", "enter")
-        assert "top_k must be between 1 and 1000 (got 0)" in toasts(pilot)
+        assert "search.top_k must be 1 or more" in toasts(pilot)
         value = screen.query_one("#knob-value", Input)
         value.value = "2"
         await pilot.press("enter")
@@ -125,7 +125,7 @@ async def test_without_reranking_the_list_says_how_to_switch_it_on(app: RagTuiAp
         await settle(pilot)
         screen = await ask(pilot, QUESTION)
         screen.knobs_panel.table.focus()
-        await pilot.press("g", "j", "j", "j", "right")
+        await pilot.press("g", *"jjjjjjj", "right")
         await settle(pilot)
         assert screen.lists["reranked"].rows == ()
         assert "Reranking is off" in screen.lists["reranked"].message
@@ -165,7 +165,7 @@ async def test_stray_letters_outside_the_input_do_no_harm(app: RagTuiApp) -> Non
         screen = await ask(pilot, QUESTION)
         before = {method: screen.lists[method].rows for method in METHODS}
         chunks = app.index
-        await pilot.press(*"dfimnrsuvwxzDEFIKLMNX0345")
+        await pilot.press(*"dfisvDEFIKLMX0345")
         await settle(pilot)
         assert search_screen(pilot) is screen
         assert {method: screen.lists[method].rows for method in METHODS} == before
@@ -235,9 +235,8 @@ async def test_the_prompt_tab_holds_the_exact_request_text(app: RagTuiApp) -> No
             for hit in screen.results.rankings["reranked"].hits[:5]
         ]
         prompt = build_prompt(QUESTION, chunks, max_sources=5)
-        assert screen.query_one("#prompt-text", TextArea).text == (
-            f"{prompt.system}\n\n{prompt.user}"
-        )
+        parts = screen.prompt_preview.text.parts[1:]  # behind the parameters
+        assert "\n".join(text for _, text in parts) == f"{prompt.system}\n{prompt.user}"
 
 
 async def test_a_citation_selects_its_chunk_and_an_unknown_one_is_marked(
@@ -261,7 +260,8 @@ async def test_a_citation_selects_its_chunk_and_an_unknown_one_is_marked(
         screen = await ask(pilot, QUESTION)
         await pilot.press("a")
         await settle(pilot)
-        assert screen.answer_view.text == "Reception keeps bags [2].\n\nNobody said so [9]?."
+        assert "Reception keeps bags [2]." in screen.answer_view.text
+        assert "\n\nNobody said so [9]?." in screen.answer_view.text
         assert "complete · by tester" in screen.answer_view.state_text
         assert "cites [9], which no source has" in screen.answer_view.state_text
         assert screen.results is not None

@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rag_tui.engine.errors import RagTuiError, UsageError
@@ -111,6 +112,7 @@ def plan_drafts(
     environ: Mapping[str, str] | None = None,
     seed: int = 0,
     judged: Collection[int] = (),
+    excluded: Collection[int] = (),
     from_headings: bool = False,
 ) -> DraftPlan:
     """Choose passages and say who would draft, and for how much at most. May wait for a keyring.
@@ -122,7 +124,8 @@ def plan_drafts(
         prices: For the cost.
         environ: Where key and address are looked up; the process's environment if None.
         seed: Another one chooses other passages.
-        judged: Positions of chunks that some question has as evidence already: left out.
+        judged: Positions of chunks that some question has as evidence already: the last choice.
+        excluded: Positions that are not to be chosen.
         from_headings: Ask no model even if one can be asked.
 
     Raises:
@@ -132,14 +135,14 @@ def plan_drafts(
         raise UsageError(f"the number of drafts must be at least 1 (got {n})", "Ask for 10.")
     can_ask = settings.provider in ("auto", "claude") and find_endpoint(settings, environ).is_set
     if from_headings or not can_ask:
-        positions = _sample(index, n, seed, judged, needs_heading=True)
+        positions = _sample(index, n, seed, judged, excluded, needs_heading=True)
         if not positions:
             raise UsageError(
                 "No passage with a heading is left to draft a question from.",
                 "Set ANTHROPIC_API_KEY to have a model write questions, or ask your own.",
             )
         return DraftPlan(positions, HEADING)
-    positions = _sample(index, n, seed, judged, needs_heading=False)
+    positions = _sample(index, n, seed, judged, excluded, needs_heading=False)
     if not positions:
         raise UsageError(
             f"No passage of {MIN_BODY} characters or more is left to draft a question from.",
@@ -269,27 +272,38 @@ def _user_text(chunk: Chunk, code: str) -> str:
 
 
 def _sample(
-    index: Index, n: int, seed: int, judged: Collection[int], *, needs_heading: bool
+    index: Index,
+    n: int,
+    seed: int,
+    judged: Collection[int],
+    excluded: Collection[int],
+    *,
+    needs_heading: bool,
 ) -> tuple[int, ...]:
-    """Positions of fit passages: at random, from as many documents as possible, no two alike."""
+    """Positions of fit passages: at random, from as many documents as possible, no two alike.
+
+    Those that nobody judged come first.
+    """
     seen: set[object] = set()
-    by_document: dict[str, list[int]] = {}
+    fresh: dict[str, list[int]] = {}
+    known: dict[str, list[int]] = {}
     order = list(range(len(index.chunks)))
     random.Random(seed).shuffle(order)  # noqa: S311 - a sample, no secret
     for position in order:
         chunk = index.chunks[position]
         likeness = (chunk.doc_id, chunk.heading_path) if needs_heading else chunk.body
         is_fit = len(chunk.body) >= MIN_BODY and not (needs_heading and not _has_heading(chunk))
-        if is_fit and position not in judged and likeness not in seen:
+        if is_fit and position not in excluded and likeness not in seen:
             seen.add(likeness)
-            by_document.setdefault(chunk.doc_id, []).append(position)
-    chosen: list[int] = []
-    while by_document and len(chosen) < n:
-        for doc_id in list(by_document):
-            chosen.append(by_document[doc_id].pop())
-            if not by_document[doc_id]:
-                del by_document[doc_id]
-    return tuple(chosen[:n])
+            pile = known if position in judged else fresh
+            pile.setdefault(chunk.doc_id, []).append(position)
+    return tuple([*_in_turns(fresh), *_in_turns(known)][:n])
+
+
+def _in_turns(by_document: Mapping[str, list[int]]) -> list[int]:
+    """One position of each document, then a second of each, and so on."""
+    rounds = zip_longest(*by_document.values())
+    return [position for one in rounds for position in one if position is not None]
 
 
 def _has_heading(chunk: Chunk) -> bool:

@@ -21,7 +21,8 @@ from textual.worker import Worker
 from rag_tui.tui import format as fmt
 from rag_tui.tui.keys import Scope, bindings
 from rag_tui.tui.messages import SearchFailed, SearchFinished, StageFinished
-from rag_tui.tui.screens.inspect import InspectScreen
+from rag_tui.tui.screens.search_history import SearchHistory
+from rag_tui.tui.screens.search_passage import SearchPassage
 from rag_tui.tui.widgets.query_bar import QueryBar
 from rag_tui.tui.widgets.result_list import ColumnHead, ListGrid, ResultList
 from rag_tui.tui.widgets.status_line import CorpusStatus, StatusLine
@@ -42,7 +43,7 @@ READ_TABS = frozenset({"prompt", "answer"})
 """Tabs that do not change from row to row: showing them goes there, so that keys scroll them."""
 
 
-class SearchScreen(InspectScreen):
+class SearchScreen(SearchHistory, SearchPassage):
     """Four ranked lists for one question, and everything about the selected chunk.
 
     Rows always belong to the question that was asked last, or are marked as old: every message
@@ -56,8 +57,12 @@ class SearchScreen(InspectScreen):
 Four methods rank the same chunks for one question; the chunk you select is marked in all lists.
 
 ●         the selected chunk; below each list, where it stands there
+◆         a pinned chunk: marked in all lists until it is unpinned (.)
 v3 b1     ranks in the vector and BM25 lists that the hybrid row was made of; – not in that list
 ▲4 ▼1 ═   how far the reranker moved a row of the hybrid list: up, down, not at all
+↑2 +new   what the last turn of a knob moved, against the same list before it
+✂         the model reads only the beginning of this chunk
+×3        rows with the same text that stand as one
 words     BM25 finds whole words as written, in any case: plurals, parts of identifiers and
           letters without their accents are other words
 bars      compare rows of one list only; scores of different lists are never comparable"""
@@ -202,7 +207,7 @@ bars      compare rows of one list only; scores of different lists are never com
         from rag_tui.tui.jobs import in_thread, run_search, start
         from rag_tui.tui.results import Results
 
-        self.question = question
+        self.question, self.is_draft = question, not with_reranker
         session, index = self.workbench.session, self.workbench.index
         if session is None or index is None:
             self._show_idle(self.workbench.status)
@@ -294,6 +299,16 @@ bars      compare rows of one list only; scores of different lists are never com
         if not self.workbench.status.is_busy:
             self.workbench.progress = None
 
+    def show_question(self, question: str, *, column: str, chunk_id: str | None) -> None:
+        """Ask a question for another screen: with a column active and a chunk selected."""
+        self.ask_question(question)
+        if column in self.lists:
+            self.active = column
+        if chunk_id is not None:
+            self._follows_top = False
+            self.selected = chunk_id
+        self._focus_list()
+
     def _cancel_search(self) -> bool:
         if not self.is_searching:
             return False
@@ -307,7 +322,7 @@ bars      compare rows of one list only; scores of different lists are never com
         return True
 
     def _fill(self, column: str) -> None:
-        from rag_tui.tui.results import result_rows
+        from rag_tui.tui.results import note_below, result_rows
 
         results = self.results
         if results is None:
@@ -321,7 +336,9 @@ bars      compare rows of one list only; scores of different lists are never com
         elif error is not None:
             self.lists[column].show_message(error.message, error.hint, is_error=True)
         elif (ranking := results.rankings.get(column)) is not None:
-            self.lists[column].show_rows(result_rows(column, results), ranking.note)
+            self.lists[column].show_rows(
+                result_rows(column, results, self.arrows(column)), note_below(ranking)
+            )
 
     def _describe_lists(self) -> None:
         """Score name, time, and where the selected chunk stands, on each list's border."""
@@ -341,9 +358,16 @@ bars      compare rows of one list only; scores of different lists are never com
             model = model_of(column, self.results)
             result_list.describe(
                 f"{named} · {short_model_name(model)}" if model else named,
-                f"{where} · {took}" if where else took,
+                self.border_text(column, where, took),
                 "\n".join(
-                    part for part in (f"{kind.name}: {kind.range}", kind.note, model) if part
+                    part
+                    for part in (
+                        f"{kind.name}: {kind.range}",
+                        kind.note,
+                        model,
+                        *self.tooltip_lines(column),
+                    )
+                    if part
                 ),
             )
 
@@ -385,18 +409,26 @@ bars      compare rows of one list only; scores of different lists are never com
             )
         self._strip.update(Content.assemble("[ ", *names, " ]"))
 
-    async def show_columns(self) -> None:
-        """Show the columns that the knobs name; a search that has been made is made again."""
+    async def show_columns(self, active: str = "") -> bool:
+        """Show the columns that the knobs name; a search that has been made is made again.
+
+        Args:
+            active: The column that is active then; empty: the same as before, if it is still there.
+        """
         heads = tuple(ColumnHead(column.name, column.method) for column in self.knobs.columns)
+        wanted = (active, self.active, "hybrid")
         if not await self.grid.set_columns(heads):
-            return
+            return False
         self.set_reactive(SearchScreen.active, "")
         names = [head.name for head in heads]
-        self.active = "hybrid" if "hybrid" in names else names[0]
+        self.active = next((name for name in wanted if name in names), names[0])
+        for result_list in self.lists.values():
+            result_list.selected = self.selected
         if self.question and self.workbench.index is not None:
             self.search(self.question)
         elif self.results is None:
             self._show_idle(self.workbench.status)
+        return True
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """The list that has the focus is the active one."""
@@ -454,16 +486,15 @@ bars      compare rows of one list only; scores of different lists are never com
                 # the lists below must belong to the question above them
                 self.query_bar.put_back(self.question)
             self._focus_list()
-        elif self.stop_answer() or self._cancel_search() or self.workbench.cancel_index():
+        elif (
+            self.stop_sentences()
+            or self.stop_answer()
+            or self._cancel_search()
+            or self.workbench.cancel_index()
+        ):
             return
         else:
             self._focus_list()
-
-    def on_knobs_panel_changed(self, event: KnobsPanel.Changed) -> None:
-        """Search again with the new values."""
-        self.knobs = replace(event.request, query="")
-        if self.question:
-            self.search(self.question)
 
     def command_target(self, scope: Scope) -> DOMNode:
         """The node on which the palette runs an action of a scope."""
@@ -472,6 +503,8 @@ bars      compare rows of one list only; scores of different lists are never com
             "results": self.lists[self.active],
             "query": self.query_bar.query_one("#query"),
             "knobs": self.knobs_panel.table,
+            "prompt": self.prompt_preview,
+            "answer": self.answer_view,
         }
         return targets.get(scope, self)
 

@@ -1,134 +1,195 @@
-"""The answer as it grows, its state, and its sources."""
+"""The answer as it grows, its state, its claims with their evidence, and its sources."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
+from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.style import Style
 from textual.widgets import Static
 
-from rag_tui.engine.citations import unknown_of
-from rag_tui.engine.types import Answer, Citation, Prompt
+from rag_tui.engine.types import Answer, Prompt
 from rag_tui.tui import format as fmt
-from rag_tui.tui.widgets.virtual_list import Cell, VirtualList
+from rag_tui.tui.answer_text import (
+    Evidence,
+    annotated,
+    evidence_of,
+    state_line,
+    summary,
+)
+from rag_tui.tui.keys import bindings
+from rag_tui.tui.widgets.claims_view import ClaimsView
+from rag_tui.tui.widgets.growing_text import GrowingText
+from rag_tui.tui.widgets.source_list import SourceList
+from rag_tui.tui.widgets.virtual_list import VirtualList
 
-GOOD_STATES = frozenset({"streaming", "complete", "not found"})
+if TYPE_CHECKING:
+    from rag_tui.engine.faithfulness import ClaimCheck
 
-
-class SourceList(VirtualList):
-    """The prompt's numbered sources, those that the answer cites marked."""
-
-    BINDING_GROUP_TITLE = "Sources"
-
-    def __init__(self) -> None:
-        super().__init__(id="sources")
-        self.prompt: Prompt | None = None
-        self._counts: dict[int, int] = {}
-
-    def show(self, prompt: Prompt | None, citations: Iterable[Citation] = ()) -> None:
-        """Show a prompt's sources and how often each is cited."""
-        counts: dict[int, int] = {}
-        for citation in citations:
-            for number in set(citation.numbers) - set(citation.unknown):
-                counts[number] = counts.get(number, 0) + 1
-        self.prompt, self._counts = prompt, counts
-        n_rows = len(prompt.sources) if prompt else 0
-        self.n_rows = n_rows
-        if self.cursor >= n_rows or self.cursor < 0:
-            self.set_reactive(VirtualList.cursor, 0 if n_rows else -1)
-        self.styles.height = max(1, n_rows) + 1  # the line above
-        self.refresh()
-
-    def draw_row(self, row: int, width: int) -> Iterable[Cell]:
-        """``[1] ● cited 2× check-in.md Arrival times``."""
-        if self.prompt is None:
-            return
-        source = self.prompt.sources[row]
-        n_cited = self._counts.get(source.number, 0)
-        mark = f"● {n_cited}×" if n_cited else "–"
-        text = f"[{source.number}] {mark:<5} {source.heading or source.path} · {source.path}"
-        yield fmt.clip(fmt.one_line(text), width), "" if n_cited else "virtual-list--dim"
-
-    def source_chunk(self, row: int) -> str | None:
-        """Chunk id of a row."""
-        if self.prompt is None or not 0 <= row < len(self.prompt.sources):
-            return None
-        return self.prompt.sources[row].chunk_id
+STACKED_BELOW = 84
+LOW_BELOW = 16
+"""Rows below which claims take the place of the source list."""
+AID = "an aid, not a verdict"
+LABELLING = "+ correct = partly - wrong"
+"""How the user says what an answer is."""
 
 
 class AnswerView(Vertical):
-    """Drawn in linear time: only the last paragraph changes while the answer grows."""
+    """State above; text; claims, the evidence of the one under the cursor, and sources."""
 
     DEFAULT_CSS = """
     AnswerView {
         min-width: 4;
-        & > #answer-state { height: auto; max-height: 4; color: $text-muted; }
-        & > #answer-text {
-            height: 1fr; min-height: 1; min-width: 4;
-            & > Static { width: 1fr; min-width: 4; height: auto; }
+        & > #answer-state { height: auto; max-height: 5; color: $text-muted; }
+        & > #answer-thinking {
+            height: auto; max-height: 50%; overflow-y: auto; color: $text-muted; display: none;
         }
-        & > SourceList { height: 1; max-height: 40%; border-top: solid $foreground 40%; }
+        & > #answer-body {
+            height: 1fr;
+            & > GrowingText { width: 1fr; }
+            & > #answer-side { width: 48%; min-width: 4; padding-left: 1; }
+        }
+        & ClaimsView {
+            display: none; height: 1fr; min-height: 2; border-top: solid $foreground 40%;
+        }
+        & #evidence { height: auto; max-height: 6; min-width: 4; color: $text-muted; }
+        & SourceList { height: 1; max-height: 40%; border-top: solid $foreground 40%; }
+        &.-stacked > #answer-body {
+            layout: vertical;
+            & > GrowingText { height: 1fr; }
+            & > #answer-side { width: 1fr; height: 50%; padding-left: 0; }
+        }
+        &.-stacked #evidence { max-height: 3; }
+        &.-low.-checked SourceList { display: none; }
     }
     """
+    BINDINGS = bindings("answer")
+    BINDING_GROUP_TITLE = "Answer"
 
     class SourceChosen(Message):
-        """The user follows a citation."""
+        """The user follows a citation, or evidence.
 
-        def __init__(self, chunk_id: str) -> None:
+        Args:
+            chunk_id: Where it stands.
+            passage: What to mark there; empty for nothing.
+            is_opened: Whether to go to the chunk's text.
+        """
+
+        def __init__(self, chunk_id: str, passage: str = "", *, is_opened: bool = False) -> None:
             super().__init__()
             self.chunk_id = chunk_id
+            self.passage = passage
+            self.is_opened = is_opened
+
+    class Labelled(Message):
+        """The user says what the answer is: correct, partly or wrong."""
+
+        def __init__(self, label: str) -> None:
+            super().__init__()
+            self.label = label
 
     def __init__(self) -> None:
         super().__init__(id="answer-view")
         self._state = Static("", id="answer-state", markup=False)
-        self._scroll = VerticalScroll(id="answer-text")
+        self._thinking = Static("", id="answer-thinking", markup=False)
+        self._evidence = Static("", id="evidence", markup=False)
+        self.body = GrowingText(id="answer-text")
+        self.claims = ClaimsView()
         self.sources = SourceList()
         self.answer: Answer | None = None
-        self._lines: list[str] = []
-        self._paragraphs: list[Static] = []
+        self.checks: tuple[ClaimCheck, ...] = ()
+        self.currency = "USD"
+        self._label = ""
+        self._notes: tuple[str, ...] = ()
+        self._is_unfolded = False
+        # What is drawn: laying out the screen anew for the same would cost each token the same.
+        self._thinking_shown = ("", False)
+        self._state_shown = ""
 
     def compose(self) -> ComposeResult:
-        """State, text, sources."""
+        """State, thinking, text, evidence."""
         yield self._state
-        yield self._scroll
-        yield self.sources
+        yield self._thinking
+        with Horizontal(id="answer-body"):
+            yield self.body
+            with Vertical(id="answer-side"):
+                yield self.claims
+                yield self._evidence
+                yield self.sources
+
+    def on_mount(self) -> None:
+        """The text has all the room until there is something to put beside it."""
+        self.query_one("#answer-side").display = self.sources.prompt is not None
+
+    def on_resize(self, event: events.Resize) -> None:
+        """One above the other where there is no room beside."""
+        self.set_class(event.size.width < STACKED_BELOW, "-stacked")
+        self.set_class(event.size.height < LOW_BELOW, "-low")
 
     @property
     def text(self) -> str:
-        """What has been drawn so far, citations marked as on screen."""
-        return "\n".join(str(paragraph.content) for paragraph in self._paragraphs)
+        """What has been drawn so far, marked as on screen."""
+        return self.body.shown
 
     @property
     def state_text(self) -> str:
-        """The line above the answer."""
+        """The lines above the answer."""
         return str(self._state.content)
+
+    @property
+    def evidence_text(self) -> str:
+        """What is told of the claim under the cursor."""
+        return str(self._evidence.content)
+
+    @property
+    def prompt(self) -> Prompt | None:
+        """What was answered, or is being answered."""
+        return self.sources.prompt
 
     def clear(self, message: str, prompt: Prompt | None = None) -> None:
         """Show no answer, and why."""
         self.answer = None
-        self._redraw([])
-        self._state.update(fmt.content(message, newlines=True))
+        self._label, self._notes = "", ()
+        self._is_unfolded = False
+        self.body.clear()
+        self._show_checks(())
+        self._show_thinking()
+        self._update_state(message)
         self.sources.show(prompt)
+        for side in self.query("#answer-side"):
+            side.display = prompt is not None and bool(prompt.sources)
 
     def show(self, answer: Answer) -> None:
         """Show more of an answer, or the finished one."""
-        drawn = self.answer.text if self.answer is not None else ""
         self.answer = answer
-        if answer.text.startswith(drawn):
-            self._append(answer.text[len(drawn) :])
-        else:
-            self._redraw(answer.text.split("\n"))
-        n_sources = len(self.sources.prompt.sources) if self.sources.prompt else 0
-        self._state.update(fmt.content(state_line(answer, n_sources), newlines=True))
+        self.body.show(answer.text)
         if answer.state != "streaming":
-            self._link(answer)
+            self._annotate()
             self.sources.show(self.sources.prompt, answer.citations)
+            if answer.quotes:
+                self._show_checks(())
+        self._show_thinking()
+        self._show_state()
+
+    def show_checks(self, checks: Sequence[ClaimCheck]) -> None:
+        """Mark the verdicts in the text and list the claims."""
+        self._show_checks(tuple(checks))
+        self._annotate()
+        self._show_state()
+
+    def say(self, *notes: str) -> None:
+        """Add lines below the state, in place of those said before."""
+        self._notes = notes
+        if self.answer is not None:
+            self._show_state()
+
+    def show_label(self, label: str) -> None:
+        """Show what a person called the answer; empty for nothing."""
+        self._label = label
+        self._show_state()
 
     def action_follow(self, number: int) -> None:
         """Select the source with this number."""
@@ -136,95 +197,81 @@ class AnswerView(Vertical):
         if chunk_id is not None:
             self.post_message(self.SourceChosen(chunk_id))
 
+    def action_thinking(self) -> None:
+        """Unfold what the model showed of its thinking, or fold it."""
+        self._is_unfolded = not self._is_unfolded
+        self._show_thinking()
+
+    def action_label(self, label: str) -> None:
+        """Call the finished answer correct, partly or wrong."""
+        if self.answer is not None and self.answer.state != "streaming" and self.answer.text:
+            self.post_message(self.Labelled(label))
+
     def on_virtual_list_row_chosen(self, event: VirtualList.RowChosen) -> None:
-        """Enter on a source selects it everywhere."""
+        """Enter on a source selects it everywhere; on a claim it goes to its evidence."""
         event.stop()
-        self.action_follow(event.row + 1)
+        if event.list is self.sources:
+            self.action_follow(event.row + 1)
+        else:
+            self._choose_evidence(is_opened=True)
 
     def on_virtual_list_cursor_moved(self, event: VirtualList.CursorMoved) -> None:
-        """Moving among the sources is nobody else's business."""
+        """A claim's evidence is told, and its chunk selected; moving among sources is silent."""
         event.stop()
+        if event.list is self.claims:
+            self._show_evidence()
+            if self.claims.has_focus:
+                self._choose_evidence(is_opened=False)
 
-    def _append(self, piece: str) -> None:
-        if not piece:
-            return
-        first, *rest = piece.split("\n")
-        if not self._paragraphs:
-            self._redraw([""])
-        is_at_end = self._scroll.scroll_y >= self._scroll.max_scroll_y - 1
-        self._lines[-1] += first
-        self._paragraphs[-1].update(fmt.content(self._lines[-1]))
-        added = [Static(fmt.content(line), markup=False) for line in rest]
-        self._lines += rest
-        self._paragraphs += added
-        if added:
-            self._scroll.mount_all(added)
-        if is_at_end:  # whoever has scrolled up to read stays there
-            self._scroll.scroll_end(animate=False)
+    def _choose_evidence(self, *, is_opened: bool) -> None:
+        row = self.claims.row
+        if row is not None and row.chunk_id:
+            self.post_message(self.SourceChosen(row.chunk_id, row.passage, is_opened=is_opened))
 
-    def _redraw(self, lines: list[str]) -> None:
-        self._scroll.remove_children()
-        self._lines = list(lines)
-        self._paragraphs = [Static(fmt.content(line), markup=False) for line in lines]
-        self._scroll.mount_all(self._paragraphs)
-
-    def _link(self, answer: Answer) -> None:
-        start = 0
-        for line, paragraph in zip(self._lines, self._paragraphs, strict=True):
-            end = start + len(line)
-            inside = [c for c in answer.citations if start <= c.start and c.end <= end]
-            if inside:
-                paragraph.update(linked(line, start, inside))
-            start = end + 1
-
-
-def linked(line: str, start: int, citations: Iterable[Citation]) -> Content:
-    """A line of an answer in which numbers that exist can be clicked and others carry a ``?``.
-
-    Args:
-        line: Raw text of the line.
-        start: Its character offset in the answer.
-        citations: Those that lie in it; their spans are offsets into the answer.
-    """
-    return Content("").join(_pieces(line, start, sorted(citations, key=lambda c: c.start)))
-
-
-def _pieces(line: str, start: int, citations: list[Citation]) -> Iterator[Content]:
-    place = 0
-    for citation in citations:
-        yield fmt.content(line[place : citation.start - start])
-        marker = line[citation.start - start : citation.end - start]
-        cuts = [0, *(edge for m in re.finditer(r"\d+", marker) for edge in m.span()), len(marker)]
-        for left, right in pairwise(cuts):
-            piece = marker[left:right]
-            is_known = piece.isdecimal() and int(piece) in set(citation.numbers) - set(
-                citation.unknown
+    def _annotate(self) -> None:
+        if (answer := self.answer) is not None:
+            self.body.annotate(
+                lambda text, start: annotated(text, start, answer.citations, self.checks)
             )
-            yield fmt.content(piece).stylize(_link_style(int(piece)) if is_known else "bold")
-        if citation.unknown:
-            yield Content.styled("?", "bold reverse")
-        place = citation.end - start
-    yield fmt.content(line[place:])
 
+    def _show_checks(self, checks: tuple[ClaimCheck, ...]) -> None:
+        self.checks = checks
+        rows: tuple[Evidence, ...] = ()
+        if self.answer is not None and self.prompt is not None:
+            rows = evidence_of(self.answer, self.prompt, checks)
+        self.claims.border_title = f"claims · {AID}" if checks else "passages the model names"
+        self.claims.show(rows)
+        self.set_class(bool(rows), "-checked")
+        self._show_evidence()
 
-def _link_style(number: int) -> Style:
-    return Style(bold=True, underline=True) + Style.from_meta(
-        {"@click": f"screen.follow({number})"}
-    )
+    def _show_evidence(self) -> None:
+        row = self.claims.row
+        self._evidence.display = row is not None
+        self._evidence.update(fmt.content("\n".join(row.lines) if row else "", newlines=True))
 
+    def _show_thinking(self) -> None:
+        thinking = self.answer.thinking if self.answer is not None else ""
+        if (thinking, self._is_unfolded) == self._thinking_shown:
+            return
+        self._thinking_shown = (thinking, self._is_unfolded)
+        self._thinking.display = bool(thinking)
+        n_words = fmt.count(len(thinking.split()), "word")
+        head = f"{'▾' if self._is_unfolded else '▸'} thinking, {n_words} (T)"
+        body = f"\n{thinking}" if self._is_unfolded else ""
+        self._thinking.update(fmt.content(head + body, newlines=True))
 
-def state_line(answer: Answer, n_sources: int) -> str:
-    """Who answered, how it ended, what it cost, and what is wrong with it."""
-    mark = "" if answer.state in GOOD_STATES else "✗ "
-    parts = [f"{mark}{answer.state}", f"by {answer.answerer}"]
-    if answer.state != "streaming":
-        parts.append(fmt.duration(answer.elapsed_s))
-    if answer.input_tokens is not None and answer.output_tokens is not None:
-        parts.append(f"{answer.input_tokens:,} tokens in, {answer.output_tokens:,} out")
-    if unknown := unknown_of(answer, n_sources):
-        numbers = ", ".join(f"[{label}]" for label in unknown)
-        parts.append(f"✗ cites {numbers}, which no source has")
-    if answer.state == "complete" and not answer.citations:
-        parts.append("✗ cites no source")
-    text = " · ".join(parts)
-    return f"{text}\n{answer.detail}" if answer.detail else text
+    def _show_state(self) -> None:
+        if self.answer is None:
+            return
+        n_sources = len(self.prompt.sources) if self.prompt else 0
+        lines = [state_line(self.answer, n_sources, currency=self.currency, label=self._label)]
+        if self.checks:
+            lines.append(f"{summary(self.checks)} · {LABELLING}")
+        elif self.answer.state != "streaming" and self.answer.text:
+            lines.append(LABELLING)
+        self._update_state("\n".join((*lines, *self._notes)))
+
+    def _update_state(self, text: str) -> None:
+        if text != self._state_shown:
+            self._state_shown = text
+            self._state.update(fmt.content(text, newlines=True))

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.content import Span as ContentSpan
 from textual.widgets import Static
 
 from rag_tui.engine.chunkers.reach import Unread
 from rag_tui.engine.types import Chunk, Document
 from rag_tui.tui import format as fmt
+from rag_tui.tui.widgets.chunk_text import (
+    DISPLAYED,
+    HEADING_STYLE,
+    MATCH_STYLE,
+    PASSAGE_STYLE,
+    UNREAD_STYLE,
+    WARNING_STYLE,
+    Layers,
+    body,
+)
 
-DISPLAYED = 20_000
-"""Characters drawn at most: wrapping more in one piece would hold up the keyboard."""
+__all__ = [
+    "DISPLAYED",
+    "HEADING_STYLE",
+    "MATCH_STYLE",
+    "PASSAGE_STYLE",
+    "UNREAD_STYLE",
+    "WARNING_STYLE",
+    "ChunkView",
+    "body",
+    "header",
+]
 
-HEADING_STYLE = "$text-muted"
-MATCH_STYLE = "bold underline $text-accent"
-WARNING_STYLE = "bold $text-warning"
-UNREAD_STYLE = "dim $text-disabled"
+JUDGED_STYLE = "bold"
 _METADATA_SHOWN = 300
 """Characters of front matter in the header."""
-
-Span = tuple[int, int]
 
 
 class ChunkView(VerticalScroll, can_focus=True):
@@ -58,8 +73,10 @@ class ChunkView(VerticalScroll, can_focus=True):
         super().__init__(id=id, classes=classes)
         self._header = Static(classes="chunk-view--header", markup=False)
         self._body = Static(classes="chunk-view--body", markup=False)
+        self._known = Content("")
+        self._judgement = ""
         self._chunk: Chunk | None = None
-        self._query_terms: frozenset[str] = frozenset()
+        self._layers = Layers()
 
     @property
     def chunk(self) -> Chunk | None:
@@ -93,24 +110,61 @@ class ChunkView(VerticalScroll, can_focus=True):
         """
         is_same = self._chunk is not None and self._chunk.chunk_id == chunk.chunk_id
         self._chunk = chunk
-        self._query_terms = query_terms
-        self._header.update(
-            header(chunk, document, n_tokens=n_tokens, limit=limit, remarks=remarks)
-        )
-        self._body.update(body(chunk, query_terms=query_terms))
+        self._layers = Layers(query_terms)
+        self._known = header(chunk, document, n_tokens=n_tokens, limit=limit, remarks=remarks)
+        self._show_header()
+        self._draw()
         if not is_same:
             self.scroll_home(animate=False)
 
     def show_unread(self, chunk: Chunk, unread: Unread | None) -> None:
         """Dim what the model does not read, if this chunk is still on show."""
         if self._chunk is chunk and unread is not None:
-            self._body.update(body(chunk, query_terms=self._query_terms, unread=unread))
+            self._layers = replace(self._layers, unread=unread)
+            self._draw()
+
+    def mark(self, passage: str) -> bool:
+        """Mark a passage of the chunk on show, white space apart; whether it is there."""
+        if self._chunk is None or not passage.strip():
+            return False
+        words = map(re.escape, passage.split())
+        found = re.search(r"\s+".join(words), self._chunk.text[:DISPLAYED])
+        if found is None:
+            return False
+        self._layers = replace(self._layers, passage=found.span())
+        shown = self._draw()
+        start = next(span.start for span in shown.spans if PASSAGE_STYLE in str(span.style))
+        above = shown[:start].wrap(max(self._body.size.width, 1))
+        self.call_after_refresh(
+            self.scroll_to, y=self._body.region.y - self.region.y + len(above) - 2, animate=False
+        )
+        return True
+
+    def say_judgement(self, text: str) -> None:
+        """Say in front of the header how the chunk on show is judged; empty: not at all."""
+        if text != self._judgement:
+            self._judgement = text
+            if self._chunk is not None:
+                self._show_header()
 
     def clear(self, message: str = "") -> None:
         """Show no chunk, and why."""
         self._chunk = None
         self._header.update(fmt.content(message, HEADING_STYLE, newlines=True))
         self._body.update("")
+
+    def _draw(self) -> Content:
+        """Draw the text with its layers; returns what is drawn."""
+        if self._chunk is None:
+            return Content("")
+        shown = body(self._chunk, layers=self._layers)
+        self._body.update(shown)
+        return shown
+
+    def _show_header(self) -> None:
+        judged = fmt.content(self._judgement, JUDGED_STYLE)
+        parts = [judged, self._known] if self._judgement else [self._known]
+        self._header.update(Content("\n").join(parts))
 
 
 def header(
@@ -151,59 +205,3 @@ def header(
     lines.extend(fmt.content(f"⚠ {warning}", WARNING_STYLE) for warning in warnings)
     lines.extend(fmt.content(remark, WARNING_STYLE) for remark in remarks)
     return Content("\n").join(lines)
-
-
-def body(
-    chunk: Chunk, *, query_terms: frozenset[str] = frozenset(), unread: Unread | None = None
-) -> Content:
-    """The chunk's text: heading lines and what is not read dim, the question's words underlined."""
-    text = chunk.text[:DISPLAYED]
-    heading_end = min(chunk.body_offset, len(text))
-    read_end = min(unread.start, len(text)) if unread is not None else len(text)
-    pieces: list[tuple[str, str]] = []
-    at, is_told = 0, False
-    for start, end in [*_matches(text, query_terms), (len(text), len(text))]:
-        head = min(max(heading_end, at), start)
-        tail = min(max(read_end, head), start)
-        pieces.append((text[at:head], HEADING_STYLE))
-        pieces.append((text[head:tail], ""))
-        if unread is not None and not is_told and read_end <= start:
-            is_told = True
-            note = f"\n… {fmt.count(unread.n_tokens, 'token')} not read:\n"
-            pieces.append((note, WARNING_STYLE))
-        pieces.append((text[tail:start], UNREAD_STYLE))
-        pieces.append((text[start:end], MATCH_STYLE))
-        at = end
-    hidden = len(chunk.text) - len(text)
-    if hidden > 0:
-        note = f"\n… {fmt.count(hidden, 'more character')}; copying gives all of them"
-        pieces.append((note, WARNING_STYLE))
-    return _assemble(pieces)
-
-
-def _assemble(pieces: Sequence[tuple[str, str]]) -> Content:
-    """Foreign strings and their styles as one piece of content; time grows with their length."""
-    shown: list[str] = []
-    spans: list[ContentSpan] = []
-    at = 0
-    for text, style in pieces:
-        shown.append(fmt.display(text, newlines=True))
-        end = at + len(shown[-1])
-        if style and end > at:
-            spans.append(ContentSpan(at, end, style))
-        at = end
-    return Content("".join(shown), spans=spans)
-
-
-def _matches(text: str, query_terms: frozenset[str]) -> Iterator[Span]:
-    """Where the question's words stand, in order and without overlap."""
-    if not query_terms:
-        return
-    from rag_tui.engine.analysis import Analyzer
-
-    at = 0
-    for token, start, end in Analyzer().token_spans(text):
-        # The character pairs of a Chinese or Japanese word overlap: each adds what it has new.
-        if token in query_terms and end > at:
-            yield max(start, at), end
-            at = end

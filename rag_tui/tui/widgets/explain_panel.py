@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len
+from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from rag_tui.engine.types import Method, Ranking
 from rag_tui.tui import format as fmt
-from rag_tui.tui.widgets.result_list import TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rag_tui.engine.explain import (
-        BM25Explanation,
-        Explanation,
-        HybridExplanation,
-        RerankExplanation,
-        VectorExplanation,
-    )
-
-LABEL_WIDTH = 10
+    from rag_tui.tui.close_reading import Reading, SentenceTable
+    from rag_tui.tui.widgets.explain_text import Explained
 
 
 class ExplainPanel(VerticalScroll, can_focus=True):
-    """One paragraph a method."""
+    """One paragraph a method, and the sentences where they were asked for."""
 
     BINDING_GROUP_TITLE = "Explanation"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "scroll_down", "Scroll down", show=False, id="view.down"),
+        Binding("k", "scroll_up", "Scroll up", show=False, id="view.up"),
+        Binding("g", "scroll_home", "To the start", show=False, id="view.first"),
+        Binding("G", "scroll_end", "To the end", show=False, id="view.last"),
+    ]
     DEFAULT_CSS = """
     ExplainPanel { min-width: 4; & > Static { width: 1fr; min-width: 4; height: auto; } }
     """
@@ -40,6 +36,7 @@ class ExplainPanel(VerticalScroll, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id="explain-panel")
         self._body = Static("", markup=False)
+        self._shown: Explained | None = None
 
     def compose(self) -> ComposeResult:
         """The text."""
@@ -50,91 +47,46 @@ class ExplainPanel(VerticalScroll, can_focus=True):
         """What is shown."""
         return str(self._body.content)
 
+    @property
+    def chunk_id(self) -> str:
+        """The chunk that is explained; empty when there is none."""
+        return self._shown.chunk.chunk_id if self._shown is not None else ""
+
     def clear(self, message: str) -> None:
         """Show no explanation, and why."""
+        self._shown = None
         self._body.update(fmt.content(message, newlines=True))
 
-    def show(
-        self, title: str, explanation: Explanation, rankings: Mapping[Method, Ranking]
-    ) -> None:
-        """Show an explanation under the chunk's name."""
-        lines = [fmt.content(fmt.one_line(title), "bold"), *_lines(explanation, rankings)]
-        self._body.update(Content("\n").join(lines))
+    def show(self, explained: Explained) -> None:
+        """Show an explanation; the view stays where it is while it is about the same chunk."""
+        is_same = self.chunk_id == explained.chunk.chunk_id
+        self._shown = explained
+        self._draw()
+        if not is_same:
+            self.scroll_home(animate=False)
+
+    def show_reading(self, reading: Reading) -> None:
+        """Add what the models see in the chunk, if it is still the one on show."""
+        if self._shown is not None and self.chunk_id == reading.chunk_id:
+            self._shown = replace(self._shown, reading=reading)
+            self._draw()
+
+    def show_sentences(self, chunk_id: str, table: SentenceTable | None, told: str = "") -> None:
+        """Add the scores of the sentences, or what is to be said of them; both empty: neither."""
+        if self._shown is None or self.chunk_id != chunk_id:
+            return
+        self._shown = replace(self._shown, table=table, is_told=told)
+        self._draw()
         self.scroll_home(animate=False)
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Columns follow the width."""
+        if self._shown is not None:
+            self._draw()
 
-def _lines(explanation: Explanation, rankings: Mapping[Method, Ranking]) -> Iterator[Content]:
-    parts: dict[Method, Iterator[str] | None] = {
-        "vector": _vector(explanation.vector) if explanation.vector else None,
-        "bm25": _bm25(explanation.bm25) if explanation.bm25 else None,
-        "hybrid": _hybrid(explanation.hybrid) if explanation.hybrid else None,
-        "reranked": _reranked(explanation.reranked) if explanation.reranked else None,
-    }
-    for method, part in parts.items():
-        ranking = rankings.get(method)
-        absent = "there is no list" if ranking is None else "not in this list"
-        yield Content("")
-        for i, line in enumerate(part if part is not None else (absent,)):
-            yield _labelled(TITLES[method] if i == 0 else "", line)
-        if ranking is not None:
-            kind = ranking.score_kind
-            yield _labelled("", f"{kind.name}: {kind.range}; {kind.note}".rstrip("; "), "dim")
+    def _draw(self) -> None:
+        from rag_tui.tui.widgets.explain_text import lines_of
 
-
-def _vector(part: VectorExplanation) -> Iterator[str]:
-    where = f"rank {part.rank}" if part.rank else f"not in the first {part.n_ranked}"
-    gap = f" · {part.gap_to_next:.4f} above the next" if part.gap_to_next is not None else ""
-    yield f"cosine {part.similarity:.4f} · {where}{gap}"
-
-
-def _bm25(part: BM25Explanation) -> Iterator[str]:
-    params = part.params
-    score = f"score {part.score:.4f}" if part.terms else "– no word of the question"
-    yield (
-        f"{score} · {fmt.count(part.chunk_length, 'word')} "
-        f"(mean {part.mean_length:.1f}) · {params.variant}, k1 {params.k1:g}, b {params.b:g}"
-    )
-    if part.terms:
-        names = [fmt.one_line(share.term) for share in part.terms]
-        width = min(20, max(cell_len(name) for name in [*names, "word"]))
-        yield f"{'word':<{width}}  tf    df     idf  length    adds  share"
-        for name, share in zip(names, part.terms, strict=True):
-            yield (
-                f"{fmt.fit(name, width)} {share.tf:>3} {share.df:>5} {share.idf:>7.3f} "
-                f"{share.length_factor:>7.3f} {share.contribution:>7.4f} {share.share:>5.0%}  "
-                f"{fmt.bar(share.share, 10)}"
-            ).rstrip()
-    if part.unmatched:
-        words = ", ".join(f"{term} ({_chunks(df)})" for term, df in part.unmatched)
-        yield f"not in this chunk: {words}"
-
-
-def _chunks(df: int) -> str:
-    return f"in {fmt.count(df, 'chunk')}" if df else "in no chunk"
-
-
-def _hybrid(part: HybridExplanation) -> Iterator[str]:
-    addends = [
-        f"{'' if p.weight == 1 else f'{p.weight:g}×'}1/({part.k:g}+{p.rank})"
-        for p in part.parts
-        if p.rank is not None
-    ]
-    yield f"{' + '.join(addends) or '0'} = {part.score:.4f}"
-    yield "   ".join(
-        f"{p.method} rank {p.rank} adds {p.addend:.5f}"
-        if p.rank is not None
-        else f"{p.method}: not in its list, adds 0"
-        for p in part.parts
-    )
-
-
-def _reranked(part: RerankExplanation) -> Iterator[str]:
-    yield f"score {part.score:.3f} · sigmoid {part.sigmoid:.4f} (not a probability)"
-    if part.rank_before is not None:
-        moved = part.rank_before - part.rank_after
-        how = f"▲{moved}" if moved > 0 else f"▼{-moved}" if moved < 0 else "═"
-        yield f"hybrid rank {part.rank_before} → rank {part.rank_after}  {how}"
-
-
-def _labelled(label: str, text: str, style: str = "") -> Content:
-    return fmt.content(f"{label:<{LABEL_WIDTH}}", "bold") + fmt.content(text, style)
+        if self._shown is not None:
+            width = self._body.size.width or self.size.width
+            self._body.update(Content("\n").join(lines_of(self._shown, width)))

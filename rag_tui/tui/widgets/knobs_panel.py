@@ -2,252 +2,295 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from rag_tui.engine.errors import UsageError
-from rag_tui.engine.types import SearchRequest
+from rag_tui.engine.knobs import SPECS, column_request, knob
+from rag_tui.engine.types import Column, KnobValue, SearchRequest
 from rag_tui.tui import format as fmt
+from rag_tui.tui import knob_values as values
 from rag_tui.tui.keys import bindings
 from rag_tui.tui.widgets.virtual_list import Cell, VirtualList
 
-Value = float | bool | str
-
-
-@dataclass(frozen=True, slots=True)
-class Knob:
-    """One number, switch or choice of a `SearchRequest`."""
-
-    name: str
-    get: Callable[[SearchRequest], Value]
-    put: Callable[[SearchRequest, Value], SearchRequest]
-    step: float = 1
-    least: float = 0
-    most: float = 1_000
-    is_whole: bool = True
-    choices: tuple[Value, ...] = ()
-    note: str = ""
-    """What it does, for the line below the knobs."""
-
-    def show(self, request: SearchRequest) -> str:
-        """The value as text."""
-        value = self.get(request)
-        if isinstance(value, bool):
-            return "on" if value else "off"
-        return f"{value:g}" if isinstance(value, int | float) else value
-
-    def turned(self, request: SearchRequest, direction: int) -> SearchRequest:
-        """The request with this knob one step further; it stops at its ends."""
-        value = self.get(request)
-        if self.choices:
-            place = self.choices.index(value) + direction
-            return self.put(request, self.choices[place % len(self.choices)])
-        moved = round(float(value) + direction * self.step, 6)
-        return self._checked(request, min(max(moved, self.least), self.most))
-
-    def typed(self, request: SearchRequest, text: str) -> SearchRequest:
-        """The request with a value that was typed.
-
-        Raises:
-            UsageError: When it is no value for this knob.
-        """
-        text = text.strip()
-        if self.choices:
-            for choice in self.choices:
-                if text.casefold() == self.show(self.put(request, choice)).casefold():
-                    return self.put(request, choice)
-            names = ", ".join(self.show(self.put(request, choice)) for choice in self.choices)
-            raise UsageError(f"{self.name} must be one of {names} (got {text!r})")
-        try:
-            value = float(text)
-        except ValueError:
-            raise UsageError(f"{self.name} must be a number (got {text!r})") from None
-        if not math.isfinite(value):
-            raise UsageError(f"{self.name} must be a finite number (got {text})")
-        if self.is_whole and value != int(value):
-            raise UsageError(f"{self.name} must be a whole number (got {text})")
-        if not self.least <= value <= self.most:
-            raise UsageError(
-                f"{self.name} must be between {self.least:g} and {self.most:g} (got {text})"
-            )
-        return self._checked(request, value)
-
-    def _checked(self, request: SearchRequest, value: float) -> SearchRequest:
-        changed = self.put(request, int(value) if self.is_whole else value)
-        if self.name == "top_k" and changed.top_k > changed.depth:
-            return replace(changed, depth=changed.top_k)
-        if self.name == "depth" and changed.depth < changed.top_k:
-            return replace(changed, top_k=changed.depth)
-        return changed
-
-
-def _field(name: str, **limits: float | bool | str | tuple[Value, ...]) -> Knob:
-    def put(request: SearchRequest, value: Value) -> SearchRequest:
-        return replace(request, **{name: value})  # type: ignore[arg-type]
-
-    return Knob(name, lambda request: getattr(request, name), put, **limits)  # type: ignore[arg-type]
-
-
-def _bm25(name: str, **limits: float | bool | str | tuple[Value, ...]) -> Knob:
-    def put(request: SearchRequest, value: Value) -> SearchRequest:
-        return replace(request, bm25=replace(request.bm25, **{name: value}))  # type: ignore[arg-type]
-
-    return Knob(f"bm25 {name}", lambda request: getattr(request.bm25, name), put, **limits)  # type: ignore[arg-type]
-
-
-KNOBS: tuple[Knob, ...] = (
-    _field("top_k", least=1, note="rows shown; changes no ranking"),
-    _field("depth", least=1, step=10, note="candidates fetched per retriever"),
-    _field("rrf_k", step=10, is_whole=False, note="smaller: first places weigh more"),
-    _field("rerank", choices=(True, False), note="read the best rows with the cross-encoder"),
-    _field("rerank_depth", least=1, step=5, note="rows of the hybrid list that are read"),
-    _bm25("variant", choices=("lucene", "okapi"), note="okapi: rank_bm25's formula"),
-    _bm25("k1", step=0.1, most=100, is_whole=False, note="0: repeats of a word count nothing"),
-    _bm25("b", step=0.05, most=1, is_whole=False, note="0: length counts nothing; 1: fully"),
+LINES: tuple[str, ...] = tuple(
+    line for section, names in values.SECTIONS.items() for line in (section, *names)
 )
+"""Section names, and below each of them the names of its knobs."""
+
+NAME_WIDTH = 16
+NOTE_HEIGHT = 12
+"""Below this height of the panel the knobs get the lines of the note."""
+CHANGED = "≠"
 
 
 class KnobTable(VirtualList):
-    """One row a knob; left and right turn it."""
+    """One row a knob under the names of the groups; left and right turn it."""
 
     BINDINGS = bindings("knobs")
     BINDING_GROUP_TITLE = "Knobs"
+    DEFAULT_CSS = "KnobTable { scrollbar-gutter: auto; }"
 
     class Turned(Message):
         """A knob has a new value."""
 
-        def __init__(self, request: SearchRequest) -> None:
+        def __init__(self, name: str, value: KnobValue) -> None:
             super().__init__()
-            self.request = request
+            self.name = name
+            self.value = value
 
     class EditWanted(Message):
         """The user wants to type a value."""
 
-        def __init__(self, knob: Knob) -> None:
+        def __init__(self, name: str) -> None:
             super().__init__()
-            self.knob = knob
+            self.name = name
 
     class ResetWanted(Message):
-        """The user wants the values of the settings back."""
+        """The user wants values of the settings back."""
+
+        def __init__(self, name: str = "") -> None:
+            super().__init__()
+            self.name = name
+            """Of one knob; empty for all."""
+
+    class ScopeWanted(Message):
+        """The user wants to turn the knobs of one column, or of all again."""
 
     def __init__(self) -> None:
         super().__init__(id="knob-table")
         self.request = SearchRequest("")
-        self.n_rows = len(KNOBS)
-        self.set_reactive(VirtualList.cursor, 0)
+        """Whose values are shown."""
+        self.reference = SearchRequest("")
+        """What they are marked against."""
+        self.n_rows = len(LINES)
+        self.set_reactive(VirtualList.cursor, 1)
+
+    @property
+    def name_at_cursor(self) -> str:
+        """The knob under the cursor."""
+        return LINES[self.cursor]
+
+    def validate_cursor(self, cursor: int) -> int:
+        """On a knob always: the names of groups are passed over."""
+        row = super().validate_cursor(cursor)
+        if LINES[row] in SPECS:
+            return row
+        # No two names of groups stand together, and the last line is a knob.
+        return row - 1 if 0 < row < self.cursor else row + 1
 
     def draw_row(self, row: int, width: int) -> Iterable[Cell]:
-        """Name, value, and arrows that say it can be turned."""
-        value = f"‹ {KNOBS[row].show(self.request)} ›"
-        name_width = max(0, min(14, width - len(value) - 1))
-        yield fmt.fit(KNOBS[row].name, name_width) + " ", ""
-        yield fmt.clip(value, max(0, width - name_width - 1)), "virtual-list--strong"
+        """Name, value between arrows (in brackets: no effect now), and what it was set to before."""
+        name = LINES[row]
+        if name not in SPECS:
+            yield fmt.clip(f"── {name} ".ljust(width, "─"), width), "virtual-list--dim"
+            return
+        now, before = knob(self.request, name), knob(self.reference, name)
+        is_idle = bool(values.idle_reason(self.request, name))
+        text = fmt.one_line(values.shown(name, now))
+        value = f"( {text} )" if is_idle else f"‹ {text} ›"
+        mark = ""
+        if now != before:
+            mark = f" {CHANGED}{fmt.one_line(values.shown(name, before))}"
+            if NAME_WIDTH + 1 + len(value) + len(mark) > width:
+                mark = f" {CHANGED}"
+        name_width = max(0, min(NAME_WIDTH, width - len(value) - len(mark) - 1))
+        name_width = max(name_width, min(8, width))
+        yield fmt.fit(SPECS[name].field, name_width) + " ", "virtual-list--dim" if is_idle else ""
+        room = max(0, width - name_width - 1 - len(mark))
+        yield fmt.clip(value, room), "virtual-list--dim" if is_idle else "virtual-list--strong"
+        yield mark, "virtual-list--warning"
 
     def action_step(self, direction: int) -> None:
         """Turn the knob under the cursor."""
-        changed = KNOBS[self.cursor].turned(self.request, direction)
-        if changed != self.request:
-            self.post_message(self.Turned(changed))
+        name = self.name_at_cursor
+        if values.is_typed_only(name):
+            self.post_message(self.EditWanted(name))
+            return
+        value = values.turned(self.request, name, direction)
+        if value != knob(self.request, name):
+            self.post_message(self.Turned(name, value))
 
     def action_edit(self) -> None:
         """Type a value for the knob under the cursor."""
-        self.post_message(self.EditWanted(KNOBS[self.cursor]))
+        self.post_message(self.EditWanted(self.name_at_cursor))
 
     def action_reset(self) -> None:
         """Ask for the values of the settings."""
         self.post_message(self.ResetWanted())
 
+    def action_reset_one(self) -> None:
+        """Ask for the value that the settings give to the knob under the cursor."""
+        self.post_message(self.ResetWanted(self.name_at_cursor))
+
+    def action_scope(self) -> None:
+        """Ask for the knobs of the active column, or for those of all columns."""
+        self.post_message(self.ScopeWanted())
+
+    def _scroll_to_row(self, row: int) -> None:
+        # The name of a group comes into view with its first knob.
+        if row > 0 and LINES[row - 1] not in SPECS:
+            super()._scroll_to_row(row - 1)
+        super()._scroll_to_row(row)
+
 
 class KnobsPanel(Vertical):
-    """The knobs, and a line to type a value in."""
+    """The knobs, what the one under the cursor does, and a line to type a value in.
+
+    They are those of all columns or, in the other mode, those of the active column alone.
+    """
 
     DEFAULT_CSS = """
     KnobsPanel {
-        width: 30; min-width: 12; border: round $foreground 40%;
+        width: 34; min-width: 12; border: round $foreground 40%;
+        border-title-align: left; border-subtitle-align: left; border-subtitle-color: $text-muted;
         &:focus-within { border: heavy $accent; }
         & > KnobTable { height: 1fr; min-height: 1; scrollbar-size-vertical: 1; }
         & > Input { width: 1fr; min-width: 4; }
+        & > #knob-note {
+            height: auto; max-height: 4; min-width: 4; color: $text-muted;
+            border-top: solid $panel;
+        }
     }
     """
 
     class Changed(Message):
         """The search should run with these knobs."""
 
-        def __init__(self, request: SearchRequest) -> None:
+        def __init__(self, request: SearchRequest, active: str) -> None:
             super().__init__()
             self.request = request
+            self.active = active
+            """The active column's name now; a turned knob may change it."""
 
     def __init__(self) -> None:
         super().__init__(id="knobs")
         self.table = KnobTable()
+        self.request = SearchRequest("")
+        """The knobs of all columns."""
+        self.is_for_column = False
+        self.active = ""
         self._defaults = SearchRequest("")
-        self.border_title = "Knobs"
+        self._note = Static("", id="knob-note", markup=False)
 
     def compose(self) -> ComposeResult:
-        """The table; the input comes when it is wanted."""
+        """The table and the note; the input comes when it is wanted."""
         yield self.table
+        yield self._note
 
-    def set_request(self, request: SearchRequest, *, are_defaults: bool = False) -> None:
-        """Show these values; as defaults they are also what reset goes back to."""
+    def on_mount(self) -> None:
+        """Say whose knobs they are."""
+        self._show()
+
+    def on_resize(self) -> None:
+        """In a low panel every line is a knob's."""
+        self._note.display = self.size.height >= NOTE_HEIGHT
+        self._tell()
+
+    @property
+    def column(self) -> Column | None:
+        """The column whose knobs are turned; None: those of all columns."""
+        if not self.is_for_column:
+            return None
+        return next((c for c in self.request.columns if c.name == self.active), None)
+
+    def set_request(
+        self, request: SearchRequest, *, active: str = "", are_defaults: bool = False
+    ) -> None:
+        """Show these values; as defaults they are also what reset goes back to.
+
+        Args:
+            request: The knobs and columns.
+            active: The column that has the focus; empty: the same as before.
+            are_defaults: Whether they are the settings'.
+        """
         if are_defaults:
             self._defaults = request
-        self.table.request = request
-        self.table.refresh()
+        self.request = request
+        self.active = active or self.active
+        self._show()
 
-    def on_virtual_list_cursor_moved(self, event: VirtualList.CursorMoved) -> None:
-        """Say what the knob does."""
+    def follow(self, active: str) -> None:
+        """Another column is the active one."""
+        self.active = active
+        self._show()
+
+    @on(VirtualList.CursorMoved)
+    def _take_cursor(self, event: VirtualList.CursorMoved) -> None:
         event.stop()
-        self.border_subtitle = KNOBS[event.row].note
+        self._tell()
 
-    def on_virtual_list_row_chosen(self, event: VirtualList.RowChosen) -> None:
-        """Enter or a double click types a value."""
+    @on(VirtualList.RowChosen)
+    def _take_chosen(self, event: VirtualList.RowChosen) -> None:
         event.stop()
-        self.table.action_edit()
+        if LINES[event.row] in SPECS:
+            self.table.action_edit()
 
-    def on_knob_table_turned(self, event: KnobTable.Turned) -> None:
-        """Run the search with it."""
+    @on(KnobTable.Turned)
+    def _take_turned(self, event: KnobTable.Turned) -> None:
         event.stop()
-        self._change(event.request)
+        self._set(event.name, event.value)
 
-    async def on_knob_table_edit_wanted(self, event: KnobTable.EditWanted) -> None:
-        """Open the input."""
+    @on(KnobTable.ScopeWanted)
+    def _take_scope(self, event: KnobTable.ScopeWanted) -> None:
+        event.stop()
+        self.is_for_column = not self.is_for_column
+        self._show()
+
+    @on(KnobTable.EditWanted)
+    async def _take_edit(self, event: KnobTable.EditWanted) -> None:
         event.stop()
         await self.query(Input).remove()
+        now = knob(self.table.request, event.name)
         value = Input(
-            event.knob.show(self.table.request),
+            "" if now == "" else values.shown(event.name, now),
             id="knob-value",
             compact=True,
             select_on_focus=True,
-            tooltip=event.knob.note,
+            tooltip=SPECS[event.name].note,
         )
-        self.border_title = f"{event.knob.name}: type, then enter"
+        self.border_title = f"{SPECS[event.name].field}: type, then enter"
         await self.mount(value)
         value.focus()
 
-    def on_knob_table_reset_wanted(self, event: KnobTable.ResetWanted) -> None:
-        """Back to the settings."""
+    @on(KnobTable.ResetWanted)
+    def _take_reset(self, event: KnobTable.ResetWanted) -> None:
         event.stop()
-        self._change(self._defaults)
+        column, name = self.column, event.name
+        if name:
+            back = self._defaults if column is None else self.request
+            self._set(name, knob(back, name))
+        elif column is None:
+            # The columns are no knobs: they stay, with their own knobs.
+            columns = self.request.columns
+            changed = values.with_columns(self._defaults, columns)
+            self._change(changed, self.active)
+        else:
+            names = [one.name for one in self.request.columns]
+            plain = values.renamed(column, {}, names)
+            columns = tuple(plain if c == column else c for c in self.request.columns)
+            self._change(values.with_columns(self.request, columns), plain.name)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Take the typed value, or say what is wrong with it."""
+    @on(Input.Submitted)
+    def _take_typed(self, event: Input.Submitted) -> None:
         event.stop()
+        name = self.table.name_at_cursor
         try:
-            changed = KNOBS[self.table.cursor].typed(self.table.request, event.value)
+            value = values.typed(name, event.value)
         except UsageError as error:
-            self.notify(fmt.display(str(error)), severity="error", markup=False)
+            text = fmt.display(str(error), newlines=True)
+            self.notify(text, severity="error", markup=False)
             return
         self.stop_editing()
-        self._change(changed)
+        self._set(name, value)
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Nobody above needs to know of single letters."""
+    @on(Input.Changed)
+    def _ignore_letters(self, event: Input.Changed) -> None:
         event.stop()
 
     def stop_editing(self) -> bool:
@@ -257,8 +300,46 @@ class KnobsPanel(Vertical):
             return False
         inputs.remove()
         self.table.focus()
+        self._show()
         return True
 
-    def _change(self, request: SearchRequest) -> None:
-        self.set_request(request)
-        self.post_message(self.Changed(request))
+    def _set(self, name: str, value: KnobValue) -> None:
+        column = self.column
+        if column is None:
+            self._change(values.with_value(self.request, name, value), self.active)
+        else:
+            self._change(*values.with_column_value(self.request, column, name, value))
+
+    def _change(self, request: SearchRequest, active: str) -> None:
+        if request == self.request:
+            return
+        self.set_request(request, active=active)
+        self.post_message(self.Changed(request, active))
+
+    def _show(self) -> None:
+        column = self.column
+        self.table.request = (
+            self.request if column is None else column_request(self.request, column)
+        )
+        self.table.reference = self._defaults if column is None else self.request
+        whose = "all columns" if column is None else f"column {fmt.one_line(column.name)}"
+        self.border_title = fmt.content(f"Knobs · {whose}")
+        self.table.refresh()
+        self._tell()
+
+    def _tell(self) -> None:
+        """What the knob under the cursor does, and where it stands otherwise."""
+        name = self.table.name_at_cursor
+        now, before = knob(self.table.request, name), knob(self.table.reference, name)
+        lines = [f"{name}: {SPECS[name].note}"]
+        if idle := values.idle_reason(self.table.request, name):
+            lines.append(idle)
+        if now != before:
+            whose = "settings" if self.column is None else "all columns"
+            lines.append(f"{CHANGED} changed; {whose}: {values.shown(name, before)} (0: back)")
+        if self.column is None and (own := values.own_elsewhere(self.request, name)):
+            lines.append(f"stays in: {', '.join(own)}")
+        self._note.update(fmt.content("\n".join(lines), newlines=True))
+        other = "one column" if self.column is None else "all columns"
+        hint = f"s: {other}" if self._note.display else lines[min(1, len(lines) - 1)]
+        self.border_subtitle = fmt.content(fmt.one_line(hint))

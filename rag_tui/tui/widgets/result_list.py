@@ -6,7 +6,9 @@ follow the width, and filling it costs nothing that grows with the number of row
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -65,6 +67,8 @@ class ResultRow:
     """Where the row comes from: ``v3 b1`` or ``▲4``."""
     place: str = ""
     """File and lines; a second line where there is room, else behind the label."""
+    moved: str = ""
+    """What the last change of knobs did to the row: ``↑2``, ``↓1``, ``+new``; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class ListGrid(Container):
         "result-list--badge",
         "result-list--dim",
         "result-list--error",
+        "result-list--gold",
     }
     DEFAULT_CSS = """
     ListGrid {
@@ -104,6 +109,7 @@ class ListGrid(Container):
         & > .result-list--badge { color: $text-muted; }
         & > .result-list--dim { color: $text-muted; text-style: dim; }
         & > .result-list--error { color: $text-error; }
+        & > .result-list--gold { color: $text-success; text-style: bold; }
     }
     """
 
@@ -117,12 +123,21 @@ class ListGrid(Container):
         yield from self.lists.values()
 
     async def set_columns(self, heads: tuple[ColumnHead, ...]) -> bool:
-        """Show other columns, from left to right; returns whether anything has changed."""
+        """Show other columns, from left to right; returns whether anything has changed.
+
+        Lists that stay keep their rows; one that is called otherwise in the same place is the same.
+        """
         if heads == self.heads:
             return False
+        before = list(self.lists.values())
+        self.lists = self._lists_for(heads)
         self.heads = heads
-        self.lists = {head.name: ResultList(head) for head in heads}
-        await self.remove_children()
+        kept = list(self.lists.values())
+        await self.remove_children([one for one in before if one not in kept])
+        await self.mount_all(one for one in kept if one not in before)
+        for place, result_list in enumerate(kept):
+            if self.children[place] is not result_list:
+                self.move_child(result_list, before=place)
         self.set_class(len(heads) > IN_ONE_ROW, "-scrolled")
         if len(heads) < IN_ONE_ROW:
             self.styles.grid_size_columns = len(heads)
@@ -130,8 +145,22 @@ class ListGrid(Container):
         else:
             self.styles.clear_rule("grid_size_columns")
             self.styles.clear_rule("grid_size_rows")
-        await self.mount_all(self.lists.values())
         return True
+
+    def _lists_for(self, heads: tuple[ColumnHead, ...]) -> dict[str, ResultList]:
+        wanted = {head.name for head in heads}
+        found: dict[str, ResultList] = {}
+        for place, head in enumerate(heads):
+            known = self.lists.get(head.name)
+            if known is None and len(heads) == len(self.heads):
+                there = self.lists[self.heads[place].name]
+                known = there if there.head.name not in wanted else None
+            is_same = known is not None and known.head.method == head.method
+            result_list = known if known is not None and is_same else ResultList(head)
+            found[head.name] = result_list
+        for head, result_list in zip(heads, found.values(), strict=True):
+            result_list.head = head
+        return found
 
 
 class ResultList(ScrollView, can_focus=True):
@@ -161,6 +190,11 @@ class ResultList(ScrollView, can_focus=True):
     """Chunk id that is marked here and in the other lists."""
     is_stale: reactive[bool] = reactive(False, toggle_class="-stale")
     """Whether the rows belong to an older search."""
+    gold: reactive[Mapping[str, str]] = reactive(MappingProxyType({}))
+    """Chunk id to the mark of what was judged: ``✓``, ``✓2``, ``✗``."""
+
+    pinned: reactive[str] = reactive("")
+    """Chunk id that stays marked, whatever is selected."""
 
     class Highlighted(Message):
         """The user moved to a chunk."""
@@ -248,18 +282,24 @@ class ResultList(ScrollView, can_focus=True):
         badge_width = 0 if self._has_low_badges else self._badge_width
         bar_width = next(cells for least, cells in BAR_WIDTHS if width >= least)
         mark = "●" if row.chunk_id == self.selected else " "
-        head = f"{row.rank:>2} {mark}{row.score:>{score_width}} "
+        pin = "◆" if row.chunk_id == self.pinned else " "
+        head = f"{row.rank:>2}{pin}{mark}{row.score:>{score_width}} "
         bar = fmt.bar(row.fraction, bar_width) + " " if bar_width else ""
         tail = f" {row.badge:<{badge_width}}" if badge_width else ""
-        rest = max(0, width - cell_len(head) - cell_len(bar) - cell_len(tail))
+        moved_width = max((len(other.moved) for other in self.rows), default=0)
+        moved = f" {row.moved:<{moved_width}}" if moved_width else ""
+        taken = cell_len(head) + self._gold_width + cell_len(bar) + cell_len(moved + tail)
+        rest = max(0, width - taken)
         place = ""
         if self._row_height == 1 and (room := rest - cell_len(row.label) - 2) >= PLACE_WIDTH:
             place = "  " + fmt.clip(row.place, room, keep_end=True)
         return [
             Segment(head, style),
+            *self._gold_segments(row, style),
             Segment(bar, bar_style),
             Segment(fmt.fit(row.label, rest - cell_len(place)), style),
             Segment(place, badge_style),
+            Segment(moved, bar_style),
             Segment(tail, badge_style),
         ]
 
@@ -274,6 +314,19 @@ class ResultList(ScrollView, can_focus=True):
         head = fmt.fit(" " * 5 + badge, min(5 + cell_len(badge), width))
         text = head + fmt.fit(row.place, width - cell_len(head), keep_end=True)
         return [Segment(text, style)]
+
+    @property
+    def _gold_width(self) -> int:
+        """Cells of the column of judgements; none where no row is judged."""
+        marks = (self.gold.get(row.chunk_id, "") for row in self.rows)
+        return max((len(mark) + 1 for mark in marks if mark), default=0)
+
+    def _gold_segments(self, row: ResultRow, style: Style) -> list[Segment]:
+        mark = self.gold.get(row.chunk_id, "")
+        colour = "result-list--error" if mark.startswith("✗") else "result-list--gold"
+        is_plain = row.chunk_id == self.selected or self.is_stale
+        width = self._gold_width
+        return [Segment(f"{mark:<{width}}", style if is_plain else style + self._colour(colour))]
 
     @property
     def _row_height(self) -> int:

@@ -69,7 +69,8 @@ class StatusLine(Widget):
     StatusLine { height: 1; min-width: 1; background: $panel; color: $foreground; padding: 0 1; }
     """
 
-    MODES = "1 Search  2 Chunks"
+    MODES = ("1 Search  2 Chunks  3 Evaluate", "1 Search  2 Chunks")
+    """As said at the right; the second where the first has no room."""
 
     status: reactive[CorpusStatus] = reactive(CorpusStatus(""))
 
@@ -79,12 +80,13 @@ class StatusLine(Widget):
         left = " · ".join(fmt.one_line(part) for part in self.status.parts())
         if width >= 100:
             left = f"rag-tui  {left}"
-        spare = width - len(self.MODES) - 2
-        if spare < cell_len(left) and self.status.model:
+        if width - len(self.MODES[0]) - 2 < cell_len(left) and self.status.model:
             # How to get to the other screen is worth more than the model's name, which the
             # vector list says too.
             shorter = replace(self.status, model="")
             left = " · ".join(fmt.one_line(part) for part in shorter.parts())
-        if spare >= cell_len(left):
-            return fmt.content(fmt.fit(left, spare + 2) + self.MODES)
+        for modes in self.MODES:
+            spare = width - len(modes) - 2
+            if spare >= cell_len(left):
+                return fmt.content(fmt.fit(left, spare + 2) + modes)
         return fmt.content(fmt.clip(left, max(0, width)))

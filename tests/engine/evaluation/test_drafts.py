@@ -77,11 +77,15 @@ def test_without_a_key_questions_are_made_from_headings_and_cost_nothing(guestho
         assert draft.position in place.positions
 
 
-def test_passages_that_are_judged_short_or_repeated_are_not_chosen() -> None:
+def test_passages_that_are_short_repeated_or_excluded_are_not_chosen_judged_ones_last() -> None:
     index = index_of_texts(BODY, "Too short.", BODY, BODY + "Ask at the desk.")
-    plan = plan_drafts(index, 9, SETTINGS, prices=PRICES, environ=KEY, judged={3})
-    assert len(plan.positions) == 1
-    assert plan.positions[0] in (0, 2)
+    for seed in range(4):
+        plan = plan_drafts(index, 9, SETTINGS, prices=PRICES, environ=KEY, judged={0, 2}, seed=seed)
+        assert len(plan.positions) == 2
+        assert plan.positions[0] == 3
+        assert plan.positions[1] in (0, 2)
+    plan = plan_drafts(index, 9, SETTINGS, prices=PRICES, environ=KEY, excluded={0, 3})
+    assert plan.positions == (2,)
 
 
 def test_the_cost_is_told_before_anything_is_sent(server: ReplayServer) -> None:
@@ -100,9 +104,7 @@ def test_a_model_is_asked_once_a_passage_and_its_question_is_taken(server: Repla
     index = index_of_texts(BODY + "<b>&", BODY + "Ask at the desk.")
     settings = asked(server)
     plan = plan_drafts(index, 2, settings, prices=PRICES, environ=KEY)
-    drafts = draft_questions(
-        plan, Resolver(index), settings, environ=KEY, make_code=lambda: "c0de"
-    )
+    drafts = draft_questions(plan, Resolver(index), settings, environ=KEY, make_code=lambda: "c0de")
     found = list(drafts)
     assert [(one.text, one.by) for one in found if isinstance(one, Draft)] == [
         ("Where do I get a bike?", SETTINGS.model)

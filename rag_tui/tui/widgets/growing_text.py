@@ -1,0 +1,124 @@
+"""Text that grows while it is read: only its last piece is drawn anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from rag_tui.tui import format as fmt
+
+PIECE = 2_000
+"""A line longer than this is drawn in pieces: wrapping grows with what is drawn at a time."""
+
+
+SCROLLING: list[BindingType] = [
+    Binding("j", "scroll_down", "Scroll down", show=False, id="view.down"),
+    Binding("k", "scroll_up", "Scroll up", show=False, id="view.up"),
+    Binding("g", "scroll_home", "To the start", show=False, id="view.first"),
+    Binding("G", "scroll_end", "To the end", show=False, id="view.last"),
+]
+"""The keys of a text that scrolls: those of the chunk's text."""
+
+
+@dataclass(slots=True)
+class _Piece:
+    start: int
+    """Character offset in the whole text."""
+    text: str
+    widget: Static
+    is_line_start: bool
+
+
+class GrowingText(VerticalScroll, can_focus=True):
+    """Drawn in linear time; stays at the end while it grows, unless someone scrolled up."""
+
+    DEFAULT_CSS = """
+    GrowingText {
+        height: 1fr; min-height: 1; min-width: 4;
+        & > Static { width: 1fr; min-width: 4; height: auto; }
+    }
+    """
+    BINDINGS = SCROLLING
+    BINDING_GROUP_TITLE = "Answer text"
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self.raw = ""
+        """The text as it came."""
+        self._pieces: list[_Piece] = []
+
+    @property
+    def shown(self) -> str:
+        """What has been drawn, marks included."""
+        parts: list[str] = []
+        for place, piece in enumerate(self._pieces):
+            if place and piece.is_line_start:
+                parts.append("\n")
+            parts.append(str(piece.widget.content))
+        return "".join(parts)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.raw = ""
+        self._pieces = []
+        self.remove_children()
+
+    def show(self, text: str) -> None:
+        """Show the whole text so far; what is drawn of it already stays."""
+        if not text.startswith(self.raw):
+            self.clear()
+        added = text[len(self.raw) :]
+        self.raw = text
+        if added:
+            self._append(added)
+
+    def annotate(self, render: Callable[[str, int], Content]) -> None:
+        """Draw every piece anew by a function of its raw text and offset."""
+        for piece in self._pieces:
+            piece.widget.update(render(piece.text, piece.start))
+
+    def _append(self, added: str) -> None:
+        is_at_end = self.scroll_y >= self.max_scroll_y - 1
+        n_drawn = len(self._pieces)
+        if not self._pieces:
+            self._open(0, is_line_start=True)
+        first_changed = max(n_drawn - 1, 0)
+        width = self._pieces[-1].widget.size.width
+        height = _height(self._pieces[-1].text, width)
+        for place, line in enumerate(added.split("\n")):
+            if place:
+                last = self._pieces[-1]
+                self._open(last.start + len(last.text) + 1, is_line_start=True)
+            self._extend(line)
+        # Laying out the whole screen costs more than all else: only for another line.
+        is_higher = len(self._pieces) > n_drawn or _height(self._pieces[-1].text, width) != height
+        for piece in self._pieces[first_changed:]:
+            piece.widget.update(fmt.content(piece.text), layout=is_higher)
+        if new := [piece.widget for piece in self._pieces[n_drawn:]]:
+            self.mount_all(new)
+        if is_at_end and is_higher:
+            self.scroll_end(animate=False)
+
+    def _extend(self, line: str) -> None:
+        last = self._pieces[-1]
+        text = last.text + line
+        while len(text) > PIECE:
+            cut = text.rfind(" ", PIECE // 2, PIECE) + 1 or PIECE
+            last.text, text = text[:cut], text[cut:]
+            last = self._open(last.start + cut, is_line_start=False)
+        last.text = text
+
+    def _open(self, start: int, *, is_line_start: bool) -> _Piece:
+        piece = _Piece(start, "", Static("", markup=False), is_line_start)
+        self._pieces.append(piece)
+        return piece
+
+
+def _height(text: str, width: int) -> int:
+    """Lines that a piece takes; 0 where that is not known yet."""
+    return len(fmt.content(text).wrap(width)) if width > 0 else 0
