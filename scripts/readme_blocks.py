@@ -20,20 +20,36 @@ sys.path.insert(0, str(ROOT))
 
 
 def keys_block() -> str:
-    """Keys of the app and the Search screen from the registry, then those of the Chunks screen."""
+    """Keys of the app and the Search screen from the registry, then those of other screens."""
     from textual.binding import Binding
 
     from rag_tui.tui.keys import KEYS
+    from rag_tui.tui.screens.answer_keys import answer_keys
     from rag_tui.tui.screens.chunk_keys import chunk_keys
+    from rag_tui.tui.screens.evaluate_keys import evaluate_keys
+    from rag_tui.tui.screens.history_keys import history_keys
+    from rag_tui.tui.screens.lab_keys import lab_keys
+    from rag_tui.tui.screens.label_keys import label_keys
+    from rag_tui.tui.screens.passage import passage_keys
 
     names = {
         "slash": "/", "question_mark": "?", "left_square_bracket": "[",
         "right_square_bracket": "]", "escape": "esc", "minus": "-", "plus": "+",
-        "up": "↑", "down": "↓", "left": "←", "right": "→",
+        "up": "↑", "down": "↓", "left": "←", "right": "→", "full_stop": ".",
+        "equals_sign": "=",
     }  # fmt: skip
     lines = ["| keys | what | name in the settings |", "|---|---|---|"]
     rows = [(key.keys, f"{key.label}: {key.tooltip}", key.id) for key in KEYS]
-    for binding in chunk_keys():
+    others = (
+        chunk_keys,
+        evaluate_keys,
+        lab_keys,
+        passage_keys,
+        history_keys,
+        label_keys,
+        answer_keys,
+    )
+    for binding in [one for keys_of in others for one in keys_of()]:
         if isinstance(binding, Binding) and binding.id is not None:
             what = ": ".join(part for part in (binding.description, binding.tooltip) if part)
             rows.append((binding.key, what, binding.id))

@@ -8,7 +8,7 @@ from threading import Event
 from typing import Literal
 
 from rag_tui.engine.errors import Cancelled, RagTuiError
-from rag_tui.engine.types import EMPTY, Method, Ranking
+from rag_tui.engine.types import Method, Ranking
 
 Stage = Literal["scan", "read", "chunk", "bm25", "model", "embed", "write", "wait", "situate"]
 
@@ -78,6 +78,6 @@ class StageResult:
     ranking: Ranking | None = None
     error: StageError | None = None
     elapsed_s: float = 0.0
-    inputs: Mapping[Method, Ranking] = field(default_factory=lambda: EMPTY)
+    inputs: Mapping[Method, Ranking] = field(default_factory=dict)
     """The lists that this column's pipeline is made of, its own last list among them, before the
     steps after ranking; what input ranks and movements are read from."""

@@ -62,6 +62,7 @@ def stream_reranking(
         "model": info.name,
         "rerank_depth": request.rerank_depth,
         "from": source.method,
+        "max_tokens": info.max_tokens,
         "scale": "logit",
     }
     empty = Ranking(

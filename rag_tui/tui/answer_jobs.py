@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rag_tui.engine.types import Answer, Chunk, Prompt
     from rag_tui.tui.backend import Backend, Session
     from rag_tui.tui.results import Results
-    from rag_tui.tui.screens.compare_answers import Way
+    from rag_tui.tui.widgets.answer_side import Way
 
 PAINT_S = 0.1
 """A growing answer is told so often: more could not be seen, and would be work for nothing."""
@@ -96,7 +96,7 @@ def side_prompt(
 ) -> Prompt | StageError:
     """The prompt of one of two answers that are compared, or why there is none."""
     from rag_tui.engine.prompt_order import PromptPlan
-    from rag_tui.tui.screens.compare_answers import NEEDS_A_MODEL
+    from rag_tui.tui.widgets.answer_side import NEEDS_A_MODEL
 
     try:
         if way.is_closed_book:

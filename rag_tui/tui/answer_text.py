@@ -233,7 +233,7 @@ def _pieces(
     at = start
     for edge in sorted(edges):
         if edge > at:
-            piece = fmt.content(text[at - start : edge - start])
+            piece = fmt.content(text[at - start : edge - start], newlines=True)
             for a, b, style in spans:
                 if a <= at and edge <= b:
                     piece = piece.stylize(style)

@@ -407,8 +407,10 @@ class RagTuiApp(App[None]):
         from rag_tui.tui.screens.passage import passage_keys
 
         others = defaults_of(
-            [*answer_keys(), *chunk_keys(), *evaluate_keys(), *lab_keys(), *label_keys()]
-            + [*history_keys(), *passage_keys(), *HelpScreen.BINDINGS]
+            (
+                *(*answer_keys(), *chunk_keys(), *evaluate_keys(), *lab_keys(), *label_keys()),
+                *(*history_keys(), *passage_keys(), *HelpScreen.BINDINGS),
+            )
         )
         self.keys, self.key_problems = checked_keymap(wanted, others)
         self.set_keymap(dict(self.keys))

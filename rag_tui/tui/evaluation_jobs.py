@@ -23,6 +23,7 @@ from rag_tui.engine.events import CancelToken, StageError
 from rag_tui.tui.jobs import Post, log
 
 if TYPE_CHECKING:
+    from rag_tui.engine.evaluation.run_store import RunStore
     from rag_tui.engine.index import Index
     from rag_tui.engine.types import SearchRequest
     from rag_tui.tui.backend import Backend, Session
@@ -151,7 +152,7 @@ def run_evaluation(
         problem = ""
         if is_whole:
             try:
-                run = store.save(run)
+                run = _kept_already(store, run) or store.save(run)
             except RagTuiError as error:
                 problem = f"{error.message}\n{error.hint}"
         post(
@@ -163,6 +164,27 @@ def run_evaluation(
         if not isinstance(error, RagTuiError):
             log.exception("evaluation failed")
         post(EvaluationFailed(generation, StageError.from_exception(error)))
+
+
+def _kept_already(store: RunStore, run: EvalRun) -> EvalRun | None:
+    """The newest kept run, when asking again has changed nothing."""
+    heads = store.list().runs
+    if not heads or heads[-1].index_fingerprint != run.index_fingerprint:
+        return None
+    kept = store.load(heads[-1].name)
+    return kept if _made_of(kept) == _made_of(run) else None
+
+
+def _made_of(run: EvalRun) -> tuple[object, ...]:
+    """What makes two runs the same run: what was asked, how, and what came of it."""
+    lists = tuple(
+        (
+            one.column,
+            tuple((q.qid, q.error, tuple(r.chunk_id for r in q.rows)) for q in one.questions),
+        )
+        for one in run.columns
+    )
+    return run.questions_fingerprint, run.depth, dict(run.knobs), lists
 
 
 def score_run(

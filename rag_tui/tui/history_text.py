@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rag_tui.engine.movement import Move
 
 ARROW_WIDTH = 5
+AS_THEN_HINT = "  (C in the history asks with the settings it had: then only the index can differ)"
 LONGEST = 2_000
 """Cells of one line of details; a question may be a whole file that was pasted."""
 
@@ -99,6 +100,8 @@ def comparison(
     yield compared.summary, "$text-warning" if _differs(compared) else "$text-success"
     for name, (old, new) in compared.knobs.items():
         yield f"  {name} {shown(name, old)} → {shown(name, new)}", ""
+    if is_fresh and not compared.is_same_settings:
+        yield AS_THEN_HINT, "$text-muted"
     if before.model != now.model:
         yield f"  embedding model {before.model} → {now.model}", ""
     places = {

@@ -71,7 +71,7 @@ def _key(
 KEYS: tuple[Key, ...] = (
     _key("app", "search", "1", "show_mode('search')", "Search", "The four ranked lists"),
     _key("app", "chunks", "2", "show_mode('chunks')", "Chunks", "What the index holds"),
-    _key("app", "evaluate", "3", "show_mode('evaluate')", "Evaluate", "What is best on my questions"),
+    _key("app", "evaluate", "3", "show_mode('evaluate')", "Evaluate", "What works best"),
     _key("app", "reindex", "ctrl+r", "reindex", "Refresh index", "Index what has changed"),
     _key("app", "rebuild", "ctrl+shift+r,f9", "rebuild", "Rebuild index", "Index from scratch"),
     _key("app", "help", "question_mark,f1", "help", "Help", "All keys of this screen", True),

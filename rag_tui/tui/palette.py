@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
@@ -38,7 +37,7 @@ def find_documents(
     if not words:
         return ()
     joined = " ".join(words)
-    scattered = re.compile(".*?".join(re.escape(c) for c in "".join(words)))
+    letters = "".join(words)
     found: list[tuple[int, int, str, Document]] = []
     for document in documents:
         path = document.doc_id.casefold()
@@ -51,13 +50,19 @@ def find_documents(
             tier = 2
         elif all(word in f"{path} {document.title}".casefold() for word in words):
             tier = 3
-        elif scattered.search(path):
+        elif _are_scattered(letters, path):
             tier = 4
         else:
             continue
         found.append((tier, len(path), path, document))
     found.sort(key=lambda one: one[:3])
     return tuple(document for *_, document in found[:limit])
+
+
+def _are_scattered(letters: str, text: str) -> bool:
+    """Whether the letters stand in a text in this order, whatever is between them."""
+    place = -1
+    return all((place := text.find(letter, place + 1)) >= 0 for letter in letters)
 
 
 class CorpusCommands(Commands):

@@ -91,7 +91,7 @@ class PromptFacts:
             lines.append(f"✗ too long by {over}: - takes fewer sources, space switches one off")
         if not self.is_sent:
             lines.append(
-                "sent to nobody: extractive answers quote these sources (ANTHROPIC_API_KEY: a model)"
+                "sent to nobody: extractive answers quote these sources (a model needs a key)"
             )
         return "\n".join(lines)
 

@@ -336,7 +336,7 @@ def test_without_a_model_the_index_is_keyword_only_and_says_why(
     folder: Path, hashing_settings: EngineSettings
 ) -> None:
     class Broken(Models):
-        def embedder(self) -> Embedder:
+        def embedder(self, name: str = "") -> Embedder:
             raise ModelError("No such model.", "Install the offline extra.")
 
     models = Broken(hashing_settings.models, hashing_settings.cache_dir)

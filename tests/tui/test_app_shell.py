@@ -282,14 +282,14 @@ async def test_numbers_switch_modes_and_back(app: RagTuiApp) -> None:
 
 
 async def test_a_key_can_be_remapped(corpus: Path, backend: SmallBackend) -> None:
-    overrides = {"ui.keys": {"search.explain": "x,ctrl+e"}}
+    overrides = {"ui.keys": {"search.explain": "f6,ctrl+e"}}
     app = RagTuiApp(corpus, backend=backend, overrides=overrides)
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         screen = await ask(pilot, "dog")
         await pilot.press("e")
         assert screen.tabs.active == "chunk"
-        await pilot.press("x")
+        await pilot.press("f6")
         assert screen.tabs.active == "explain"
 
 
@@ -304,8 +304,8 @@ async def test_an_unknown_key_name_is_told_with_the_nearest_one(
 
 
 def test_a_key_that_is_taken_in_the_same_place_is_refused() -> None:
-    keymap, problems = checked_keymap({"search.explain": "y", "list.up": "p", "knobs.less": "u"})
-    assert keymap == {"knobs.less": "u"}
+    keymap, problems = checked_keymap({"search.explain": "y", "list.up": "p", "knobs.less": "d"})
+    assert keymap == {"knobs.less": "d"}
     assert len(problems) == 2
     assert "'search.copy'" in problems[0]
     assert "'search.prompt'" in problems[1]

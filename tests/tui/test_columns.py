@@ -10,7 +10,7 @@ from rag_tui.engine.types import DEFAULT_COLUMNS, Column
 from rag_tui.tui.app import RagTuiApp
 from rag_tui.tui.messages import JobProgress
 from rag_tui.tui.screens.columns import ColumnsScreen
-from rag_tui.tui.widgets.knobs_panel import LINES
+from rag_tui.tui.widgets.knob_table import LINES
 from tests.tui.conftest import SmallBackend, ask, screen_text, settle, toasts, until
 
 WIDE = (160, 45)

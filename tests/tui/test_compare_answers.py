@@ -13,9 +13,8 @@ from rag_tui.engine.types import Answer, Citation, Prompt
 from rag_tui.tui.app import RagTuiApp
 from rag_tui.tui.messages import AnswerGrew
 from rag_tui.tui.screens.compare_answers import CompareAnswersScreen
-from rag_tui.tui.screens.search import SearchScreen
 from tests.hostile import FORBIDDEN, HOSTILE, LONG_LINE
-from tests.tui.conftest import SmallBackend, ask, screen_text, settle, toasts, until
+from tests.tui.conftest import SmallBackend, ask, screen_text, search_screen, settle, toasts, until
 
 QUESTION = "Where can I leave my luggage before check-in?"
 WIDE = (160, 45)
@@ -142,8 +141,7 @@ async def test_escape_stops_both_then_closes_and_late_pieces_are_dropped(
         assert left.body.raw == "so far"
         await pilot.press("escape")
         await settle(pilot)
-        assert isinstance(app.screen, SearchScreen)
-        assert app.screen.answer_view.answer is None  # nothing beneath has changed
+        assert search_screen(pilot).answer_view.answer is None  # nothing beneath has changed
 
 
 async def test_without_lists_there_is_nothing_to_compare(app: RagTuiApp) -> None:

@@ -209,6 +209,8 @@ async def test_a_run_shows_the_engines_own_figures_and_asks_nothing_twice(
         await settle(pilot)
         assert small.n_lists == 0
         assert "reused 20 of 20 lists" in said(screen, "set-line")
+        assert screen.store is not None
+        assert len(screen.store.list().runs) == 1
         # a knob of BM25 leaves the vector column alone
         search = screen.search_screen
         assert search is not None
@@ -346,10 +348,12 @@ async def test_enter_opens_the_question_in_search_with_its_column_and_evidence(
         # what is labelled there counts here, without asking anything again
         assert screen.scored is not None
         assert screen.scored.table.n_judged == 3
-        search.selected = search.results.best.hits[1].chunk_id if search.results.best else None
-        await pilot.press("u")
+        before = screen.scored.table.columns[1].n_unjudged
+        await pilot.press("down", "r")
         await settle(pilot)
-        assert screen.scored.table.n_judged == 2
+        await pilot.press("escape")
+        await settle(pilot)
+        assert screen.scored.table.columns[1].n_unjudged == before - 1
         assert "questions or labels are others now" in said(screen, "set-line")
 
 
@@ -514,23 +518,27 @@ async def test_a_run_has_not_changed_against_itself_is_exported_and_comes_back_a
         assert [column.name for column in screen.scored.table.columns][-1] == "bm25 2"
 
 
-@pytest.mark.parametrize("size", [(100, 30), (80, 24), (40, 10)])
-async def test_the_screen_is_usable_at_every_size(
-    workbench: RagTuiApp, size: tuple[int, int]
-) -> None:
-    async with workbench.run_test(size=size) as pilot:
+async def test_the_screen_is_usable_at_every_size(workbench: RagTuiApp) -> None:
+    async with workbench.run_test(size=(100, 30)) as pilot:
         screen = await opened(pilot)
-        shown = screen_text(pilot).splitlines()
-        assert any("dog" in line for line in shown)
-        assert any("▾" in line for line in shown)
-        assert screen.matrix.size.height >= 1
-        for key in ("u", "t", "i", "o"):
-            await pilot.press(key)
+        for size in ((100, 30), (80, 24), (40, 10)):
+            await pilot.resize_terminal(*size)
             await settle(pilot)
-            assert workbench.screen is not screen
-            await pilot.press("escape")
-            await pilot.pause()
-        assert workbench.screen is screen
+            shown = screen_text(pilot).splitlines()
+            assert any("dog" in line for line in shown), size
+            assert any("▾" in line for line in shown), size
+            for key in ("u", "t", "i", "o"):
+                await pilot.press(key)
+                await settle(pilot)
+                assert workbench.screen is not screen
+                await pilot.press("escape")
+                await pilot.pause()
+            assert workbench.screen is screen
+        assert "vector" not in "".join(shown[2:])
+        await pilot.press("tab")
+        await settle(pilot)
+        assert any(line[2:].startswith("reranked") for line in screen_text(pilot).splitlines())
+        assert screen.focused is screen.scores
 
 
 async def test_hostile_questions_tags_and_run_names_break_nothing(

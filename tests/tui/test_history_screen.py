@@ -113,6 +113,8 @@ async def test_what_is_asked_while_typing_and_what_is_cancelled_is_not_kept(
         await settle(pilot)
         assert screen.results is not None
         assert kept(app) == []
+        # from here on nothing is asked but with enter
+        monkeypatch.setattr("rag_tui.tui.widgets.query_bar.PAUSE_S", 600)
         gate = backend.gate(DOG, "reranked")
         await ask(pilot, DOG, wait=False)
         await until(pilot, gate.reached.is_set)
@@ -295,7 +297,9 @@ async def test_two_marked_searches_are_compared_older_first_and_c_as_then_keeps_
         await pilot.press("escape", "k", "space")  # the mark is gone again
         assert history.searches.marked is None
         await pilot.press("j", "c")
-        assert "settings differ" in await changes(pilot)  # with today's: b is 0
+        told = await changes(pilot)  # with today's: b is 0
+        assert "settings differ" in told
+        assert any("C in the history" in line for line in told)
         await pilot.press("escape", "C")
         assert "same question, settings and index" in await changes(pilot)  # with its own
 

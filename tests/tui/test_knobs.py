@@ -15,7 +15,7 @@ from rag_tui.tui import knob_values as values
 from rag_tui.tui.app import RagTuiApp
 from rag_tui.tui.moved import arrows, summaries
 from rag_tui.tui.screens.search import SearchScreen
-from rag_tui.tui.widgets.knobs_panel import LINES
+from rag_tui.tui.widgets.knob_table import LINES
 from tests.hostile import FORBIDDEN, HOSTILE, LONG_LINE
 from tests.tui.conftest import SmallBackend, ask, screen_text, settle, toasts
 

@@ -86,15 +86,15 @@ class SlowModelBackend(SmallBackend):
         gate = self.let_it_load
 
         class Slow(Models):
-            def embedder(self) -> Embedder:
+            def embedder(self, name: str = "") -> Embedder:
                 gate.wait(20)
-                return inner.embedder()
+                return inner.embedder(name)
 
             def rerank_scores(self, *args: object, **kwargs: object):  # type: ignore[no-untyped-def]
                 return inner.rerank_scores(*args, **kwargs)  # type: ignore[arg-type]
 
-            def reranker(self):  # type: ignore[no-untyped-def]
-                return inner.reranker()
+            def reranker(self, name: str = ""):  # type: ignore[no-untyped-def]
+                return inner.reranker(name)
 
         return Slow(settings.engine.models, settings.engine.cache_dir, report=report)
 

@@ -2,136 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
-from textual.content import Content
+from textual.containers import Container
 from textual.screen import ModalScreen
-from textual.style import Style
 from textual.widgets import Footer, Static
 from textual.worker import Worker
 
 from rag_tui.engine.events import StageError
 from rag_tui.tui import format as fmt
-from rag_tui.tui.answer_text import annotated, state_line
 from rag_tui.tui.messages import AnswerGrew
-from rag_tui.tui.widgets.growing_text import GrowingText
+from rag_tui.tui.widgets.answer_side import NO_RETRIEVAL, SIDES, AnswerSide, Side, Way
 
 if TYPE_CHECKING:
     from rag_tui.engine.answer_diff import AnswerDiff, DiffPart
-    from rag_tui.engine.types import Answer, Prompt
     from rag_tui.tui.app import RagTuiApp
     from rag_tui.tui.backend import Session
     from rag_tui.tui.results import Results
 
-Side = Literal["left", "right"]
-SIDES: tuple[Side, ...] = ("left", "right")
 STACKED_BELOW = 100
-NO_RETRIEVAL = "no retrieval"
-NEEDS_A_MODEL = (
-    "No retrieval needs a language model, and none is set: set ANTHROPIC_API_KEY, or choose a list "
-    "(c)."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How one answer is made."""
-
-    column: str
-    """The list that its sources come from, or `NO_RETRIEVAL`."""
-    n_sources: int
-    template: str
-
-    @property
-    def is_closed_book(self) -> bool:
-        """Whether the model answers from what it knows."""
-        return self.column == NO_RETRIEVAL
-
-
-class AnswerSide(Vertical):
-    """One answer and how it is made."""
-
-    DEFAULT_CSS = """
-    AnswerSide {
-        width: 1fr; height: 1fr; min-width: 4; border: round $foreground 40%; padding: 0 1;
-        &:focus-within { border: heavy $primary; }
-        & > .side--way { height: auto; min-width: 4; }
-        & > .side--state { height: auto; max-height: 3; min-width: 4; color: $text-muted; }
-    }
-    """
-
-    def __init__(self, side: Side, way: Way) -> None:
-        super().__init__(id=side)
-        self.side = side
-        self.way = way
-        self.body = GrowingText()
-        self.prompt: Prompt | None = None
-        self.answer: Answer | None = None
-        self._way = Static("", classes="side--way", markup=False)
-        self._state = Static("enter asks both", classes="side--state", markup=False)
-
-    def compose(self) -> ComposeResult:
-        """How, state, text."""
-        yield self._way
-        yield self._state
-        yield self.body
-
-    def on_mount(self) -> None:
-        """Say how it would be made."""
-        self.border_title = self.side
-        self.set_way(self.way)
-
-    @property
-    def state_text(self) -> str:
-        """The line above the text."""
-        return str(self._state.content)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether its answer has come to an end."""
-        return self.answer is not None and self.answer.state != "streaming"
-
-    def set_way(self, way: Way) -> None:
-        """Make it in another way from the next time on."""
-        self.way = way
-        parts = [_link(f"{fmt.one_line(way.column)} (c)", f"choose('{self.side}', 'column')")]
-        if not way.is_closed_book:
-            n = fmt.count(way.n_sources, "source")
-            parts.append(_link(f"{n} (+ -)", f"choose('{self.side}', 'more')"))
-            shown = f"template {fmt.one_line(way.template)} (t)"
-            parts.append(_link(shown, f"choose('{self.side}', 'template')"))
-        self._way.update(Content(" · ").join(parts))
-
-    def begin(self, prompt: Prompt | None, message: str) -> None:
-        """Show nothing of an older answer."""
-        self.prompt, self.answer = prompt, None
-        self.body.clear()
-        self._state.update(fmt.content(message, newlines=True))
-
-    def show(self, answer: Answer, currency: str) -> None:
-        """Show more of an answer, or the finished one."""
-        self.answer = answer
-        self.body.show(answer.text)
-        n_sources = len(self.prompt.sources) if self.prompt else 0
-        self._state.update(
-            fmt.content(state_line(answer, n_sources, currency=currency), newlines=True)
-        )
-
-    def mark(self, spans: list[tuple[int, int]]) -> None:
-        """Mark the words that only this answer has, by their offsets in it."""
-        answer = self.answer
-        if answer is None:
-            return
-
-        self.body.annotate(
-            lambda text, start: annotated(text, start, answer.citations, differing=spans)
-        )
 
 
 class CompareAnswersScreen(ModalScreen[None]):
@@ -371,10 +265,6 @@ the focus is made. Words that only one of the two has are bold and underlined.""
 
     def _say(self, text: str) -> None:
         self._difference.update(fmt.content(text, newlines=True))
-
-
-def _link(text: str, action: str) -> Content:
-    return Content(text).stylize(Style.from_meta({"@click": f"screen.{action}"}))
 
 
 def _spans(parts: tuple[DiffPart, ...], other: str) -> list[tuple[int, int]]:

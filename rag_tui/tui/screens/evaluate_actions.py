@@ -96,7 +96,7 @@ class EvaluateActions(EvaluateFiles):
             why = self.problem.message if self.problem else "Wait until index and run are there."
             app.warn(f"Settings cannot be tried now.\n{why}")
             return
-        from rag_tui.tui.screens.sweep import SweepChoice, SweepScreen
+        from rag_tui.tui.screens.sweep import SweepScreen
 
         def take(choice: SweepChoice | None) -> None:
             if choice is not None:
@@ -104,9 +104,7 @@ class EvaluateActions(EvaluateFiles):
 
         names = self.column_names
         column = "hybrid" if "hybrid" in names else next(iter(names), "")
-        self.app.push_screen(
-            SweepScreen(labelled, request, column=column, metric="nDCG@10"), take
-        )
+        self.app.push_screen(SweepScreen(labelled, request, column=column, metric="nDCG@10"), take)
 
     async def _use(self, choice: SweepChoice) -> None:
         """Use a setting until the app is left, write it down if asked to, and tell the lines."""

@@ -274,47 +274,19 @@ into each list, what left, what moved, and whether the index or the settings hav
         if session is None or not self._kept:
             app.warn(f"{EMPTY}\n{EMPTY_HINT}")
             return
-        from rag_tui.tui.screens.history_export import ask_for_file
+        from rag_tui.tui.screens.history_export import ask_and_export
 
-        backend, settings, folder = app.backend, session.settings, app.folder
-        ask_for_file(
-            self,
-            f"Export {fmt.count(len(self._kept), 'search', 'searches')} to",
-            "searches.jsonl",
-            "JSON Lines: a search a line, with its settings and the first rows of each list.",
-            lambda target: backend.export_history(settings, folder, target),
-        )
+        ask_and_export(self, session.settings, len(self._kept))
 
     def action_forget(self) -> None:
         """Delete all searches of this corpus, after a question."""
-        if not self._kept and not self._n_damaged:
+        session = self.workbench.session
+        if session is None or not (self._kept or self._n_damaged):
             self.workbench.warn(EMPTY)
             return
-        from rag_tui.tui.screens.evaluate_asking import SureScreen
+        from rag_tui.tui.screens.history_export import ask_and_forget
 
-        n = fmt.count(len(self._kept), "search", "searches")
-
-        def forget(is_meant: bool | None) -> None:
-            if is_meant:
-                from rag_tui.tui.jobs import start
-
-                start(self, self._forget, "history")
-
-        question = f"Delete {n} of this corpus? They cannot be brought back."
-        self.app.push_screen(SureScreen(question), forget)
-
-    async def _forget(self) -> None:
-        from rag_tui.tui.jobs import in_thread
-
-        app, session = self.workbench, self.workbench.session
-        if session is None:
-            return
-        settings = session.settings
-        try:
-            await in_thread(lambda _: app.backend.clear_history(settings, app.folder), "history")
-        except RagTuiError as error:
-            app.warn(f"{error.message}\n{error.hint}")
-        await self._read()
+        ask_and_forget(self, session.settings, len(self._kept), self._read)
 
     def action_close(self) -> None:
         """Leave the filter, else the history."""

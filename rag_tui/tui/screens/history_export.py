@@ -1,20 +1,21 @@
-"""Asks for a file and writes searches to it, in a thread."""
+"""Writes searches to a file, and deletes them; both ask first and work in a thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rag_tui.engine.errors import RagTuiError, UsageError
 from rag_tui.tui import format as fmt
 from rag_tui.tui.jobs import in_thread, start
-from rag_tui.tui.screens.evaluate_asking import AskScreen
+from rag_tui.tui.screens.evaluate_asking import AskScreen, SureScreen
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
     from rag_tui.tui.app import RagTuiApp
+    from rag_tui.tui.backend import Settings
 
 
 def ask_for_file(
@@ -48,6 +49,40 @@ def ask_for_file(
         AskScreen(title, value=str(Path.cwd() / f"{stem}-{name}"), hint=hint, check=_check_new),
         take,
     )
+
+
+def ask_and_export(screen: Screen[Any], settings: Settings, n: int) -> None:
+    """Ask for a file and copy all ``n`` kept searches of the app's corpus there."""
+    app = cast("RagTuiApp", screen.app)
+    ask_for_file(
+        screen,
+        f"Export {fmt.count(n, 'search', 'searches')} to",
+        "searches.jsonl",
+        "JSON Lines: a search a line, with its settings and the first rows of each list.",
+        lambda target: app.backend.export_history(settings, app.folder, target),
+    )
+
+
+def ask_and_forget(
+    screen: Screen[Any], settings: Settings, n: int, then: Callable[[], Awaitable[None]]
+) -> None:
+    """Ask whether all ``n`` kept searches are to be deleted; ``then`` is awaited afterwards."""
+    app = cast("RagTuiApp", screen.app)
+
+    async def work() -> None:
+        try:
+            await in_thread(lambda _: app.backend.clear_history(settings, app.folder), "history")
+        except RagTuiError as error:
+            app.warn(f"{error.message}\n{error.hint}")
+        await then()
+
+    def forget(is_meant: bool | None) -> None:
+        if is_meant:
+            start(screen, work, "history")
+
+    searches = fmt.count(n, "search", "searches")
+    question = f"Delete {searches} of this corpus? They cannot be brought back."
+    app.push_screen(SureScreen(question), forget)
 
 
 def _check_new(text: str) -> None:

@@ -8,7 +8,8 @@ from textual import on
 from textual.reactive import reactive
 
 from rag_tui.tui import format as fmt
-from rag_tui.tui.screens.search_answer import NO_ANSWER, NO_RESULTS, AnsweringScreen
+from rag_tui.tui.screens.search_answer import NO_ANSWER, AnsweringScreen
+from rag_tui.tui.screens.search_prompt import NO_RESULTS
 from rag_tui.tui.widgets.detail_tabs import DetailTabs
 
 if TYPE_CHECKING:

@@ -167,7 +167,7 @@ and the knobs that bring it in. Each knob was tried before it is told.
         else:
             self._remedies.display = False
         if is_first and self._columns.display:
-            self._columns.focus()
+            self._columns.focus(scroll_visible=False)
 
     def _show_detail(self) -> None:
         trace, column = self.trace, self._column

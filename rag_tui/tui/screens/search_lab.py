@@ -1,4 +1,4 @@
-"""Trying things out on the Search screen: knobs, columns, presets, the way back, what moved."""
+"""Trying things out on the Search screen: knobs, columns, presets, and the way back."""
 
 from __future__ import annotations
 
@@ -6,30 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-from textual import on
-
 from rag_tui.tui import format as fmt
-from rag_tui.tui.messages import StageFinished
-from rag_tui.tui.screens.search_labels import SearchLabels
+from rag_tui.tui.screens.search_moved import SearchMoved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rag_tui.engine.events import Progress
-    from rag_tui.engine.movement import Movement
     from rag_tui.engine.presets import Undo
     from rag_tui.engine.types import Column, KnobValue, SearchRequest
-    from rag_tui.tui.moved import Before
     from rag_tui.tui.screens.presets import PresetChoice
     from rag_tui.tui.widgets.knobs_panel import KnobsPanel
     from rag_tui.tui.widgets.result_list import ListGrid
 
-BORDER = 6
-"""Cells of a list's lower border that no text can have: corners, lines and blanks."""
 
-
-class SearchLab(SearchLabels):
+class SearchLab(SearchMoved):
     """Every change of knobs or columns goes through `change_knobs`, which remembers it."""
 
     knobs: SearchRequest
@@ -40,7 +31,6 @@ class SearchLab(SearchLabels):
     def __init__(self) -> None:
         super().__init__()
         self._undo: Undo | None = None
-        self._before: Before | None = None
         self._saved: dict[str, Mapping[str, KnobValue]] = {}
 
     async def show_columns(self, active: str = "") -> bool:
@@ -241,56 +231,6 @@ class SearchLab(SearchLabels):
             self.workbench.warn("The settings are still being read.\nTry again in a moment.")
             return False
         return True
-
-    # -- what moved --------------------------------------------------------------------------
-
-    @on(StageFinished)
-    def _forget_before(self, event: StageFinished) -> None:
-        """Another question has nothing to do with the lists before."""
-        before, results = self._before, self.results
-        if before is not None and results is not None and before.query != results.request.query:
-            self._before = None
-
-    def movement(self, column: str) -> Movement | None:
-        """What the last turn of a knob moved in a column; None when it was not turned."""
-        if self._before is None or self.results is None:
-            return None
-        from rag_tui.tui.moved import column_movement
-
-        return column_movement(self._before, column, self.results)
-
-    def arrows(self, column: str) -> dict[str, str]:
-        """Chunk id to how its row moved."""
-        from rag_tui.tui.moved import arrows
-
-        return arrows(self.movement(column))
-
-    def border_text(self, column: str, where: str, took: str) -> str:
-        """Also what moved: where not all has room the time goes, then the likeness."""
-        from rag_tui.tui.moved import summaries
-
-        room = self.lists[column].outer_size.width - BORDER
-        told = summaries(self.movement(column))
-        for text in (*(f"{told[0]} · {took}" for _ in told[:1]), *told):
-            line = super().border_text(column, where, text)
-            if cell_len(line) <= room and text in line:
-                return line
-        if told:
-            return told[0] if cell_len(told[0]) <= room else told[-1]
-        return super().border_text(column, where, took)
-
-    def tooltip_lines(self, column: str) -> list[str]:
-        """What a list's border has no room for: steps after ranking, and what went out."""
-        results = self.results
-        ranking = results.rankings.get(column) if results is not None else None
-        if results is None or ranking is None:
-            return []
-        lines = [f"{step.name}: {step.note}" for step in ranking.steps]
-        if (found := self.movement(column)) is not None:
-            lines.append(f"since the last change: {found.summary}")
-            gone = [results.chunk(move.chunk_id) for move in found.gone]
-            lines += [f"out: {chunk.label}" for chunk in gone[:5] if chunk is not None]
-        return lines
 
     # -- other models ------------------------------------------------------------------------
 

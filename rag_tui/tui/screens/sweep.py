@@ -15,15 +15,17 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from textual.worker import Worker
 
+from rag_tui.display import without_hidden
 from rag_tui.engine.errors import RagTuiError, UsageError
-from rag_tui.engine.evaluation.report_sweep import marks, verdict
+from rag_tui.engine.evaluation.report_sweep import verdict
 from rag_tui.engine.evaluation.sweep_space import Setting, parse_space
 from rag_tui.engine.evaluation.sweep_tries import check_sweep
 from rag_tui.engine.evaluation.sweep_types import SweepProgress, SweepResult
 from rag_tui.tui import format as fmt
 from rag_tui.tui.jobs import in_thread, start
 from rag_tui.tui.sweep_jobs import SweepAdvanced, SweepFailed, SweepFinished, SweepJob, run_sweep
-from rag_tui.tui.widgets.virtual_list import Cell, VirtualList
+from rag_tui.tui.widgets.setting_list import SettingList
+from rag_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from rag_tui.engine.types import SearchRequest
@@ -48,45 +50,6 @@ class SweepChoice:
     """Whether it goes into the folder's settings file too."""
 
 
-class SettingList(VirtualList):
-    """Settings, best first: what they are, the metric against now, what they cost."""
-
-    BINDING_GROUP_TITLE = "Settings"
-
-    def __init__(self) -> None:
-        super().__init__(id="settings")
-        self.result: SweepResult | None = None
-        self.order: tuple[int, ...] = ()
-        self.empty_note = "Nothing is measured yet."
-
-    def show(self, result: SweepResult) -> None:
-        """Show what came of a sweep."""
-        self.result = result
-        self.order = result.ranked()
-        self.empty_note = "No setting could be scored."
-        self.set_n_rows(len(self.order), cursor=0)
-
-    def draw_row(self, row: int, width: int) -> Iterable[Cell]:
-        """One setting."""
-        if self.result is None:
-            return
-        place = self.order[row]
-        one = self.result.settings[place]
-        mean, found, compared = one.interval, one.measured, one.comparison
-        name = max(14, width - 62)
-        yield fmt.fit(fmt.one_line(one.setting.name[:500]), name), "virtual-list--strong"
-        yield fmt.fit(f" {marks(self.result, place)}", 12), ""
-        if mean is not None:
-            yield fmt.fit(f" {mean.mean:.3f} {mean.low:.2f}–{mean.high:.2f}", 17), ""
-        told = ""
-        if compared is not None:
-            told = f"{compared.delta:+.3f} p={compared.p_value:.2f}"
-        yield fmt.fit(f" {told}", 15), "virtual-list--dim"
-        if found.latency_ms is not None and found.prompt_tokens is not None:
-            costs = f" {found.latency_ms:.3g} ms {found.prompt_tokens:,.0f} tok"
-            yield fmt.fit(costs, 18), "virtual-list--dim"
-
-
 class SweepScreen(ModalScreen[SweepChoice]):
     """Enter on a setting gives it back to be used, escape nothing.
 
@@ -105,9 +68,9 @@ class SweepScreen(ModalScreen[SweepChoice]):
             border: round $primary; background: $surface; padding: 0 1;
         }
         & Static { height: auto; min-width: 4; }
-        & Input { min-width: 8; }
         & Horizontal { height: auto; }
-        & #sweep-column, & #sweep-metric { width: 1fr; }
+        & Input { width: 1fr; min-width: 8; }
+        & .sweep--name { width: auto; color: $text-muted; }
         & #sweep-hint { color: $text-muted; max-height: 3; }
         & #sweep-line { max-height: 4; }
         & #sweep-verdict { color: $text-muted; border-top: solid $panel; max-height: 9; }
@@ -149,10 +112,14 @@ questions that had no part in the choice. front: nothing is better, faster and s
         with Vertical() as frame:
             frame.border_title = "Sweep"
             frame.border_subtitle = "enter: begin / use this   w: use and write   esc: stop, close"
-            yield Input(EXAMPLE, id="vary", select_on_focus=False)
             with Horizontal():
-                yield Input(fmt.one_line(self._column), id="sweep-column", placeholder="column")
-                yield Input(self._metric, id="sweep-metric", placeholder="metric, such as nDCG@10")
+                yield Static("try    ", classes="sweep--name")
+                yield Input(EXAMPLE, id="vary", select_on_focus=False, compact=True)
+            with Horizontal():
+                yield Static("column ", classes="sweep--name")
+                yield Input(without_hidden(self._column), id="sweep-column", compact=True)
+                yield Static(" metric ", classes="sweep--name")
+                yield Input(self._metric, id="sweep-metric", compact=True)
             yield Static(fmt.content(HINT), id="sweep-hint", markup=False)
             yield Static(id="sweep-line", markup=False)
             yield self._list

@@ -82,7 +82,10 @@ class AskedChunkView(ChunkView):
     def _show_header(self) -> None:
         if self.chunk is None:
             return
-        lines = [self._judgement_line, self._known, self._nearest_line, self._heat_line]
+        nearest, heat = self._nearest_line, self._heat_line
+        if self._heat is None and nearest.plain and heat.plain:
+            nearest, heat = Content("   ").join((nearest, heat)), Content("")
+        lines = [self._judgement_line, self._known, nearest, heat]
         self._header.update(Content("\n").join(line for line in lines if line.plain))
 
     @property

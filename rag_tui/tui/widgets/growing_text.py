@@ -12,8 +12,9 @@ from textual.widgets import Static
 
 from rag_tui.tui import format as fmt
 
-PIECE = 2_000
-"""A line longer than this is drawn in pieces: wrapping grows with what is drawn at a time."""
+PIECE = 1_000
+"""Characters from which the next line is a widget of its own, and half of what one holds at most:
+wrapping costs by the length of a widget, laying out by their number."""
 
 
 SCROLLING: list[BindingType] = [
@@ -89,28 +90,31 @@ class GrowingText(VerticalScroll, can_focus=True):
             self._open(0, is_line_start=True)
         first_changed = max(n_drawn - 1, 0)
         width = self._pieces[-1].widget.size.width
-        height = _height(self._pieces[-1].text, width)
-        for place, line in enumerate(added.split("\n")):
-            if place:
-                last = self._pieces[-1]
-                self._open(last.start + len(last.text) + 1, is_line_start=True)
-            self._extend(line)
+        shape = _shape(self._pieces[-1].text, width)
+        self._extend(added)
         # Laying out the whole screen costs more than all else: only for another line.
-        is_higher = len(self._pieces) > n_drawn or _height(self._pieces[-1].text, width) != height
+        is_higher = len(self._pieces) > n_drawn or _shape(self._pieces[-1].text, width) != shape
         for piece in self._pieces[first_changed:]:
-            piece.widget.update(fmt.content(piece.text), layout=is_higher)
+            shown = fmt.content(piece.text, newlines=True)
+            piece.widget.update(shown, layout=is_higher)
         if new := [piece.widget for piece in self._pieces[n_drawn:]]:
             self.mount_all(new)
         if is_at_end and is_higher:
             self.scroll_end(animate=False)
 
-    def _extend(self, line: str) -> None:
+    def _extend(self, added: str) -> None:
         last = self._pieces[-1]
-        text = last.text + line
+        text = last.text + added
         while len(text) > PIECE:
-            cut = text.rfind(" ", PIECE // 2, PIECE) + 1 or PIECE
-            last.text, text = text[:cut], text[cut:]
-            last = self._open(last.start + cut, is_line_start=False)
+            line_end = text.find("\n", PIECE, 2 * PIECE)
+            if line_end >= 0:
+                cut, resume = line_end, line_end + 1
+            elif len(text) <= 2 * PIECE:
+                break  # the line may yet end
+            else:
+                cut = resume = text.rfind(" ", PIECE, 2 * PIECE) + 1 or 2 * PIECE
+            last.text, text = text[:cut], text[resume:]
+            last = self._open(last.start + resume, is_line_start=resume > cut)
         last.text = text
 
     def _open(self, start: int, *, is_line_start: bool) -> _Piece:
@@ -119,6 +123,10 @@ class GrowingText(VerticalScroll, can_focus=True):
         return piece
 
 
-def _height(text: str, width: int) -> int:
-    """Lines that a piece takes; 0 where that is not known yet."""
-    return len(fmt.content(text).wrap(width)) if width > 0 else 0
+def _shape(text: str, width: int) -> tuple[int, int]:
+    """What changes when a text that grows at its end takes another line: its line breaks, and the
+    lines that its last one is wrapped to; (0, 0) where the width is not known yet."""
+    if width <= 0:
+        return 0, 0
+    last = text.rpartition("\n")[2]
+    return text.count("\n"), len(fmt.content(last).wrap(width))
