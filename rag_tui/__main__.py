@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import sys
 
-COMMANDS = ("open", "index", "search", "chunks", "ask", "contextualise", "doctor", "locate")
+COMMANDS = (
+    "open", "index", "search", "chunks", "ask", "contextualise", "doctor", "locate", "eval", "runs",
+    "questions", "explain", "where", "history", "sweep",
+)  # fmt: skip
 """The command names; a folder that is called like one is written ``./index``."""
 
 

@@ -1,6 +1,6 @@
 """Measure BM25 against rank_bm25 and bm25s on real text, in one run. Nothing is asserted.
 
-    python scripts/bench_bm25.py DATA [N] [--queries 40] [--without rank_bm25 bm25s]
+    python -m scripts.bench_bm25 DATA [N] [--queries 40] [--without rank_bm25 bm25s]
 
 Reads all ``.md`` files and all ``corpus.jsonl`` under DATA, and makes N chunks (default 100,000) of
 120 to 200 words: spans of 25 words that follow each other in the text, in random order. Prints the
@@ -19,7 +19,7 @@ import json
 import random
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from rag_tui.engine.analysis import WORDS
 from rag_tui.engine.retrievers.postings import BM25Postings
 from rag_tui.engine.topk import top_k
 from rag_tui.engine.types import BM25Params, BM25Variant
+from scripts.measuring import Report, times_faster
 
 SPAN = 25
 TOP = 10
@@ -43,18 +44,36 @@ def main() -> None:
     options.add_argument("--without", nargs="*", default=[], choices=["rank_bm25", "bm25s"])
     options.add_argument("--no-memory", action="store_true", help="skip the slow memory figures")
     given = options.parse_args()
+    report = Report()
+    run(
+        given.data, given.n, given.queries,
+        report=report, without=given.without, has_memory=not given.no_memory,
+    )  # fmt: skip
+    print(f"\n{report.markdown()}")
+
+
+def run(
+    data: Path,
+    n: int,
+    n_queries: int,
+    *,
+    report: Report,
+    without: Sequence[str] = (),
+    has_memory: bool = True,
+) -> None:
+    """Build with every library, then ask all of them the same queries."""
     rng = random.Random(7)
     started = time.process_time()
-    chunks = make_chunks(given.data, given.n, rng)
+    chunks = make_chunks(data, n, rng)
     n_tokens = sum(map(len, chunks))
-    print(f"{given.n:,} chunks, {n_tokens:,} tokens ({time.process_time() - started:.1f} s)")
+    print(f"{n:,} chunks, {n_tokens:,} tokens ({time.process_time() - started:.1f} s)")
 
     builders: dict[str, Callable[[], Any]] = {"ours": lambda: BM25Postings.build(chunks)}
-    if "rank_bm25" not in given.without:
+    if "rank_bm25" not in without:
         from rank_bm25 import BM25Okapi
 
         builders["rank_bm25"] = lambda: BM25Okapi(chunks)
-    if "bm25s" not in given.without:
+    if "bm25s" not in without:
         import bm25s
 
         def build_bm25s() -> Any:
@@ -66,6 +85,7 @@ def main() -> None:
 
     print("\nbuilding        CPU s    MB kept")
     made: dict[str, Any] = {}
+    cost: dict[str, tuple[float, float]] = {}
     for name, build in builders.items():
         gc.collect()
         gc.disable()
@@ -73,13 +93,29 @@ def main() -> None:
         made[name] = build()
         spent = time.process_time() - started
         gc.enable()
-        kept = float("nan") if given.no_memory else memory(build)
+        kept = memory(build) if has_memory else float("nan")
+        cost[name] = (spent, kept)
         print(f"{name:12} {spent:8.2f} {kept:10.1f}", flush=True)
 
+    for name, (goal_time, goal_memory) in {
+        "rank_bm25": (1 / 1.3, 4.0),
+        "bm25s": (1.6, 0.0),
+    }.items():
+        if name in cost:
+            faster, smaller = (b / a for a, b in zip(cost["ours"], cost[name], strict=True))
+            report.said(
+                f"BM25 index, times faster to build than {name}, CPU", f"{faster:.2f}",
+                f">= {goal_time:.2f}", is_met=faster >= goal_time,
+            )  # fmt: skip
+            report.said(
+                f"BM25 index, times smaller than {name}, kept memory", f"{smaller:.1f}",
+                f">= {goal_memory:g}" if goal_memory else "",
+                is_met=smaller >= goal_memory if goal_memory else None,
+            )  # fmt: skip
     postings: BM25Postings = made["ours"]
     for kind in ("mixed", "content"):
-        queries = make_queries(chunks, postings, given.queries, kind, rng)
-        measure(kind, queries, postings, made)
+        queries = make_queries(chunks, postings, n_queries, kind, rng)
+        measure(kind, queries, postings, made, report)
 
 
 def make_chunks(data: Path, n: int, rng: random.Random) -> list[list[str]]:
@@ -121,7 +157,11 @@ def make_queries(
 
 
 def measure(
-    kind: str, queries: list[list[str]], postings: BM25Postings, made: dict[str, Any]
+    kind: str,
+    queries: list[list[str]],
+    postings: BM25Postings,
+    made: dict[str, Any],
+    report: Report,
 ) -> None:
     rng = random.Random(3)
     spent: dict[str, list[float]] = {}
@@ -166,7 +206,17 @@ def measure(
             ratio = f"{np.median(ratios):9.0f} {ratios.min():8.0f}"
         print(f"{name:26} {np.percentile(times, 50):8.3f} {np.percentile(times, 95):8.3f} {ratio}")
     if base:
-        print(f"identical first {TOP}: {n_identical} of {len(queries)}", flush=True)
+        for variant in VARIANTS[:2]:
+            gain = times_faster(base, spent[f"ours {variant}, new k1 b"])
+            report.said(
+                f"BM25 {variant}, {kind} words, new k1 and b, times faster than rank_bm25, CPU",
+                f"{gain:.0f}", ">= 170", is_met=gain >= 170,
+            )  # fmt: skip
+        n = len(queries)
+        report.said(
+            f"BM25 okapi, {kind} words, first {TOP} those of rank_bm25", f"{n_identical} of {n}",
+            "all", is_met=n_identical == n,
+        )  # fmt: skip
 
 
 def memory(build: Callable[[], Any]) -> float:

@@ -14,6 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from rag_tui.engine.answering import answer
+from rag_tui.engine.evaluation.evaluate import evaluate
+from rag_tui.engine.evaluation.questions import read_questions
+from rag_tui.engine.evaluation.resolving import resolve_all
+from rag_tui.engine.evaluation.scoring import score
+from rag_tui.engine.evaluation.types import EvalRun
 from rag_tui.engine.index import Index
 from rag_tui.engine.indexing import IndexReady, refresh_index
 from rag_tui.engine.llms.extractive import ExtractiveAnswerer
@@ -99,6 +104,27 @@ def answer_table(found: list[Outcome]) -> str:
         else:
             said = "cites the right section" if one.cites_right else "cites another section"
         lines.append(f"| {one.question} | {said} |")
+    return "\n".join(lines)
+
+
+def eval_table(index: Index, models: Models) -> str:
+    """Markdown: recall at 1 and 3 of each list, as ``rag-tui eval --measures R@1,R@3`` has it."""
+    questions = read_questions(CORPUS, index=index)
+    runs = [
+        item
+        for item in evaluate(questions, SearchRequest(""), index, models)
+        if isinstance(item, EvalRun)
+    ]
+    resolved = resolve_all(questions.questions, index)
+    table = score(runs[-1], resolved, ("R@1", "R@3"), questions.unit)
+    lines = ["| list | R@1 | R@3 | questions |", "|---|---|---|---|"]
+    for column in table.columns:
+        cells = [
+            f"{cell.interval.mean:.3f} ({cell.interval.low:.2f} to {cell.interval.high:.2f})"
+            for cell in column.cells
+            if cell.interval is not None
+        ]
+        lines.append(f"| {column.name} | {' | '.join(cells)} | {column.n_scored} |")
     return "\n".join(lines)
 
 

@@ -107,6 +107,13 @@ def extractive_block() -> str:
     return answer_table(outcomes(*build()))
 
 
+def eval_block() -> str:
+    """Recall of the four lists on the demo questions."""
+    from scripts.demo_report import build, eval_table
+
+    return eval_table(*build())
+
+
 def search_block() -> str:
     """The output of one search."""
     arguments = ["search", "Where is the lockbox?", "--top-k", "3"]
@@ -127,6 +134,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "keys": keys_block,
     "settings": settings_block,
     "extractive": extractive_block,
+    "eval": eval_block,
     "search": search_block,
 }
 

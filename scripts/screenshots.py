@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -41,12 +42,56 @@ class Shot:
     question: str = TYPHOON
     pause_s: float = 0.0
     """For what begins only after a pause in typing."""
+    settings: str = ""
+    """What stands in the folder's ``rag-tui.toml``."""
 
+
+ANALYZERS = """
+[[columns]]
+name = "bm25 words"
+method = "bm25"
+
+[[columns]]
+name = "bm25 english"
+method = "bm25"
+knobs = { "bm25.analyzer" = "english" }
+
+[[columns]]
+name = "bm25 english okapi"
+method = "bm25"
+knobs = { "bm25.analyzer" = "english", "bm25.variant" = "okapi" }
+
+[[columns]]
+name = "vector"
+method = "vector"
+
+[[columns]]
+name = "hybrid english"
+method = "hybrid"
+knobs = { "bm25.analyzer" = "english" }
+"""
 
 SHOTS = (
     Shot("search", (160, 45), "rag-tui corpus"),
     Shot("search-narrow", (80, 24), "rag-tui corpus", ("right_square_bracket",)),
-    Shot("explain", (160, 45), "rag-tui corpus: explain", ("left_square_bracket", "e")),
+    Shot("explain", (160, 45), "rag-tui corpus: explain", ("e",)),
+    Shot(
+        "columns",
+        (160, 45),
+        "rag-tui corpus: columns",
+        ("e",),
+        "Where do guests smoke?",
+        settings=ANALYZERS,
+    ),
+    Shot("bump", (160, 45), "rag-tui corpus: movement", ("v",)),
+    Shot(
+        "passage",
+        (160, 45),
+        "rag-tui corpus: where is my passage?",
+        ("w",),
+        "What happens if I lose my key?",
+    ),
+    Shot("evaluate", (160, 45), "rag-tui corpus: evaluate", ("3", "r")),
     Shot("prompt", (160, 45), "rag-tui corpus: prompt", ("p",)),
     Shot("answer", (160, 45), "rag-tui corpus: answer", ("a",)),
     Shot("chunks", (160, 45), "rag-tui corpus: chunks", ("2", "d", "j", "j")),
@@ -67,7 +112,12 @@ async def until(pilot: Pilot[None], what: str, is_so: Callable[[], bool]) -> Non
 
 async def take(shot: Shot, cache: Path) -> None:
     os.environ["RAG_TUI_CACHE_DIR"] = str(cache)
-    app = RagTuiApp(ROOT / "corpus")
+    folder = ROOT / "corpus"
+    if shot.settings:
+        folder = cache / shot.name / "corpus"
+        shutil.copytree(ROOT / "corpus", folder, dirs_exist_ok=True)
+        (folder / "rag-tui.toml").write_text(shot.settings, encoding="utf-8")
+    app = RagTuiApp(folder)
     async with app.run_test(size=shot.size) as pilot:
         await until(pilot, "the index", lambda: app.status.phase == "fresh")
         screen = app.screen

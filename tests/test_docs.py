@@ -46,6 +46,15 @@ def test_the_ranks_in_the_readme_are_what_the_real_models_give(
     assert told == demo_report.rank_table(found), "run: python scripts/readme_blocks.py ranks"
 
 
+def test_the_evaluation_in_the_readme_is_what_the_real_models_give(
+    guesthouse: Index, models: Models
+) -> None:
+    told = readme_blocks.block_of(README, "eval")
+    assert told == demo_report.eval_table(guesthouse, models), (
+        "run: python scripts/readme_blocks.py eval"
+    )
+
+
 def test_the_answers_in_the_readme_are_what_the_extractive_answerer_gives(
     found: list[demo_report.Outcome],
 ) -> None:

@@ -11,13 +11,15 @@ from rag_tui.cli.output import note, stdout_width, write_json, write_rich, write
 from rag_tui.cli.session import open_session
 from rag_tui.cli.tables import search_json, search_table
 from rag_tui.config import bundled_corpus, cache_dir, load_settings, user_file
+from rag_tui.display import count
 from rag_tui.engine.errors import UsageError
 from rag_tui.engine.filters import Mask, combine, split_query, where_mask
 from rag_tui.engine.history import SearchLog
 from rag_tui.engine.index import Index
+from rag_tui.engine.knobs import column_request
 from rag_tui.engine.searching import check_request, final_results, search
 from rag_tui.engine.stores.local import index_dir
-from rag_tui.engine.types import METHODS
+from rag_tui.engine.types import METHODS, SearchRequest
 from rag_tui.logfile import log_place
 
 EXIT_FAILED = 1
@@ -124,10 +126,11 @@ def search_command(
     wanted = tuple(m for m in METHODS if not asked.methods or m in asked.methods)
     request = replace(request, methods=wanted, where=where)
     check_request(request)  # before minutes of indexing, not after
+    _check_any_list(request)
     session = open_session(folder, overrides)
     if request.top_k > len(session.index.chunks):
         note(
-            f"top_k {request.top_k} is more than the {len(session.index.chunks)} chunks there are: "
+            f"top_k is {request.top_k}, the index has {count(len(session.index.chunks), 'chunk')}: "
             "all that match are shown"
         )
     _note_filter(where, session.index)
@@ -153,6 +156,22 @@ def search_command(
     else:
         write_rich(search_table(request, session.index, results))
     return EXIT_FAILED if any(result.error for result in results) else 0
+
+
+def _check_any_list(request: SearchRequest) -> None:
+    """Refuse a search that would show nothing, where the engine just has nothing to do."""
+    chosen = [column for column in request.columns if column.method in request.methods]
+    if not chosen:
+        there = ", ".join(f"{column.name} ({column.method})" for column in request.columns)
+        raise UsageError(
+            f"There is no column of the method {', '.join(request.methods)}.",
+            f"Columns are: {there}. Leave --method out, or name another.",
+        )
+    if all(c.method == "reranked" and not column_request(request, c).rerank for c in chosen):
+        raise UsageError(
+            "Reranking is switched off, and only reranked lists were asked for.",
+            "Give --knob search.rerank=true, or ask for other lists.",
+        )
 
 
 def _question_and_filter(question: str, where: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from rag_tui.cli.evaluation_run import (
     open_questions,
 )
 from rag_tui.cli.output import note, write_json, write_text
+from rag_tui.display import count
 from rag_tui.engine.errors import UsageError
 from rag_tui.engine.evaluation.compare import RunChange, compare_runs
 from rag_tui.engine.evaluation.evaluate import check_evaluation, columns_of
@@ -72,6 +73,15 @@ def eval_command(asked: Asked, wanted: Wanted) -> int:
             "--fail-on-regression needs something to compare with.",
             "Give --baseline with the name of a kept run; `rag-tui runs` lists them.",
         )
+    if wanted.tolerance is not None and not wanted.fail_on_regression:
+        raise UsageError(
+            f"--tolerance {wanted.tolerance:g} alone is no gate.",
+            "Give --fail-on-regression and --baseline with it.",
+        )
+    if wanted.as_json and str(wanted.markdown) == "-":
+        raise UsageError(
+            "--json and --markdown - would both write to stdout.", "Name a file for the report."
+        )
     opened = open_questions(asked.folder, asked.questions, overrides)
     note_problems(opened.questions)
     before = _baseline_run(opened, wanted.baseline, columns)
@@ -126,7 +136,10 @@ def _write(table: ScoreTable, run: EvalRun, wanted: Wanted, change: RunChange | 
 def _verdict(table: ScoreTable, gates: Sequence[Gate], wanted: Wanted) -> int:
     results: list[GateResult] = list(check_gates(gates, table))
     if wanted.fail_on_regression:
-        results.extend(check_regression(table, tolerance=wanted.tolerance))
+        losses = check_regression(table, tolerance=wanted.tolerance)
+        on = count(table.n_judged, "question")  # those whose labels are gone are in neither mean
+        none_lost = GateResult(True, f"nothing lost against {table.baseline} on {on}")
+        results.extend(losses or (none_lost,))
     for result in results:
         note(f"{'met' if result.is_met else 'NOT MET'}: {result.message}")
     if not all(result.is_met for result in results):

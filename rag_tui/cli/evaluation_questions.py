@@ -182,9 +182,11 @@ def _evidence(added: Added) -> Evidence | None:
             "Give --file with --quote, --heading or --lines, or --unanswerable.",
         )
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", added.lines) if added.lines else None
-    if added.lines and match is None:
-        raise UsageError(f"{added.lines!r} are no lines.", "Write --lines 10-14.")
     span = (int(match[1]), int(match[2] or match[1])) if match is not None else None
+    if added.lines and (span is None or not 1 <= span[0] <= span[1]):
+        raise UsageError(
+            f"{added.lines!r} are no lines: first-last, counted from 1.", "Write --lines 10-14."
+        )
     return Evidence(added.file, added.quote, added.heading, span, added.grade)
 
 

@@ -18,7 +18,7 @@ from rag_tui.cli.session import Session, open_session
 from rag_tui.config import bundled_corpus, load_settings
 from rag_tui.display import display
 from rag_tui.engine.errors import RagTuiError, UsageError
-from rag_tui.engine.evaluation.evaluate import EvalProgress, evaluate
+from rag_tui.engine.evaluation.evaluate import EvalProgress, columns_of, evaluate
 from rag_tui.engine.evaluation.questions import read_questions
 from rag_tui.engine.evaluation.resolving import resolve_all
 from rag_tui.engine.evaluation.run_store import RunStore
@@ -135,7 +135,7 @@ def ask_all(opened: Opened, request: SearchRequest, asked: Asked) -> tuple[EvalR
         for problem in found.problems[:N_PROBLEMS]:
             note(problem)
         imported.append(found.column)
-    taken = [column.name for column in request.columns]
+    taken = [column.name for column in columns_of(request)]
     for column in imported:
         if column.column.name in taken:
             raise UsageError(

@@ -26,6 +26,7 @@ from rag_tui.engine.history import (
     read_history,
 )
 from rag_tui.engine.history_entries import make_entry
+from rag_tui.engine.indexing_files import check_folder
 from rag_tui.engine.searching import final_results, search
 from rag_tui.engine.types import KnobValue
 
@@ -111,7 +112,16 @@ def clear_command(folder: Path | None, *, is_agreed: bool) -> int:
 
 
 def _file(folder: Path | None) -> Path:
-    return history_file(cache_dir(), folder if folder is not None else bundled_corpus())
+    """Where they are kept; of a folder that is gone they can still be read and forgotten.
+
+    Raises:
+        MissingCorpusError: For a folder that is not there and has none.
+    """
+    path = (folder if folder is not None else bundled_corpus()).expanduser()
+    kept = history_file(cache_dir(), path)
+    if not kept.exists():
+        check_folder(path)
+    return kept
 
 
 def _entries(folder: Path | None) -> list[HistoryEntry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
@@ -17,7 +18,7 @@ from rag_tui.engine.llms.extractive import ExtractiveAnswerer
 from rag_tui.engine.loading import Models
 from rag_tui.engine.prompt_size import answer_cost
 from rag_tui.engine.settings import AnswerSettings
-from rag_tui.engine.types import Answer, Prompt
+from rag_tui.engine.types import Answer, Citation, Prompt
 
 if TYPE_CHECKING:
     from rag_tui.engine.corpus_facts import Prices
@@ -58,6 +59,12 @@ def make_answerer(settings: AnswerSettings, models: Models, environ: Mapping[str
     return factory(settings, models, environ)
 
 
+_MARKS = re.compile(r"[\[\]【】`~\\\n]")
+"""What can begin or end a citation, or the code that hides one."""
+_MAY_GO_ON = " \t.+-*/="
+"""Behind a bracket these leave open whether it is an index (`rag_tui.engine.citations`)."""
+
+
 async def answer(
     prompt: Prompt, answerer: Answerer, *, prices: Prices | None = None
 ) -> AsyncIterator[Answer]:
@@ -81,6 +88,8 @@ async def answer(
         return
     growing = Answer("", "streaming", answerer.name)
     final: Answer | None = None
+    found: tuple[Citation, ...] = ()
+    n_read, is_open = 0, False
     stream = answerer.stream(prompt)
     try:
         async for item in stream:
@@ -93,7 +102,14 @@ async def answer(
                 growing = replace(growing, text=growing.text + item)
             growing = _timed(growing, started)
             if not growing.knows_citations:
-                found = find_citations(growing.text, n_sources, is_complete=False)
+                # Read again only where that can change anything: reading the whole text for
+                # every word of it would take the square of its length.
+                added = growing.text[n_read:]
+                is_marked = _MARKS.search(added) is not None
+                if is_marked or is_open:
+                    found = find_citations(growing.text, n_sources, is_complete=False)
+                is_open = is_marked or (is_open and not added.strip(_MAY_GO_ON))
+                n_read = len(growing.text)
                 growing = replace(growing, citations=found)
             yield growing
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rag_tui.engine.explain_vector import (
@@ -23,6 +23,7 @@ from rag_tui.engine.reranking import sigmoid
 from rag_tui.engine.types import Chunk, Method, Ranking, SearchRequest
 
 if TYPE_CHECKING:
+    from rag_tui.engine.events import CancelToken
     from rag_tui.engine.index import Index
     from rag_tui.engine.loading import Models
 
@@ -102,12 +103,27 @@ def reranker_unread_from(chunk: Chunk, request: SearchRequest, models: Models) -
 
 
 def explain_rerank_sentences(
-    chunk_id: str, request: SearchRequest, index: Index, models: Models
+    chunk_id: str,
+    request: SearchRequest,
+    index: Index,
+    models: Models,
+    *,
+    report: Callable[[int, int], object] | None = None,
+    cancel: CancelToken | None = None,
 ) -> tuple[SentenceScore, ...]:
     """The reranker's score of each sentence of a chunk alone, in the order of the text.
 
+    Args:
+        chunk_id: The chunk.
+        request: With the question and the name of the reranker.
+        index: The index that holds the chunk.
+        models: The session's models.
+        report: Told after each sentence how many of how many are done.
+        cancel: Polled between sentences.
+
     Raises:
         ModelError: When the reranker cannot be had.
+        Cancelled: Soon after the token was set.
     """
     chunk = index.chunks[index.position_of[chunk_id]]
     spans = text_spans(chunk.text)
@@ -115,7 +131,11 @@ def explain_rerank_sentences(
         return ()
     question = plain_question(request.query)
     texts = [chunk.text[start:end] for start, end in spans]
-    scores = list(models.rerank_scores(question, texts, name=request.reranker))
+    scores: list[float] = []
+    for score in models.rerank_scores(question, texts, name=request.reranker, cancel=cancel):
+        scores.append(score)
+        if report is not None:
+            report(len(scores), len(texts))
     return sentence_scores(chunk.text, spans, scores, reranker_unread_from(chunk, request, models))
 
 

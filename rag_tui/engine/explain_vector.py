@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rag_tui.engine.embedders.base import Vectors
+    from rag_tui.engine.events import CancelToken
     from rag_tui.engine.filters import Mask
     from rag_tui.engine.index import Index
     from rag_tui.engine.loading import Models
@@ -149,7 +150,12 @@ def in_chunk_text(chunk: Chunk, offset: int) -> int | None:
 
 
 def explain_sentences(
-    chunk_id: str, request: SearchRequest, index: Index, models: Models
+    chunk_id: str,
+    request: SearchRequest,
+    index: Index,
+    models: Models,
+    *,
+    cancel: CancelToken | None = None,
 ) -> tuple[SentenceScore, ...]:
     """The similarity of each sentence of a chunk to the question, in the order of the text.
 
@@ -158,6 +164,7 @@ def explain_sentences(
 
     Raises:
         ModelError: When the embedder cannot be had.
+        Cancelled: Soon after the token was set.
     """
     position = index.position_of[chunk_id]
     chunk = index.chunks[position]
@@ -166,7 +173,8 @@ def explain_sentences(
         return ()
     embedder = models.embedder(request.embedder)
     query = models.embed_query(plain_question(request.query), request.embedder)
-    vectors = embedder.embed_documents([chunk.text[start:end] for start, end in spans])
+    texts = [chunk.text[start:end] for start, end in spans]
+    vectors = embedder.embed_documents(texts, cancel=cancel)
     scores = similarities(
         query, vectors, np.arange(len(spans)), similarity=embedder.info.similarity
     )

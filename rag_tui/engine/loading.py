@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -74,6 +75,13 @@ class Models:
         self._scores = ScoreMemory()
         self.stages = StageCache()
         """Lists of searches with these models."""
+
+    def afresh(self, stages: StageCache | None = None) -> Models:
+        """The same models, sharing what is loaded and remembering no question, list or score."""
+        other = copy(self)
+        other.stages = stages if stages is not None else StageCache()
+        other._scores, other._query_vectors = ScoreMemory(), Recent(_N_QUERIES)
+        return other
 
     @property
     def embedder_loaded(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,7 @@ def trace_passage(
     prompt_sources: Sequence[Source] | None = None,
     answer: Answer | None = None,
     with_remedies: bool = True,
+    report: Callable[[str], object] | None = None,
     cancel: CancelToken | None = None,
 ) -> PassageTrace:
     """Follow a passage through every column of a search.
@@ -83,6 +84,7 @@ def trace_passage(
         prompt_sources: The sources of the prompt, when there is one.
         answer: What was answered from these sources.
         with_remedies: Whether to try which knobs would bring it in: many more searches.
+        report: Told in words how far the work is, before each column.
         cancel: Polled between searches and by them.
 
     Raises:
@@ -98,20 +100,21 @@ def trace_passage(
         return PassageTrace(query, target, told, missing=missing, notes=_notes(target, index))
     allowed = where_mask(asked.where, index)
     tracer = PassageColumns(target, asked, index, models, allowed, token)
-    columns = tuple(
-        traced
-        for column in asked.columns
-        if column.method in asked.methods
-        for traced in (tracer.trace(column, with_remedies=with_remedies),)
-        if traced is not None
-    )
-    number, is_cited = _in_prompt(tracer.candidates, prompt_sources, answer)
+    wanted = [column for column in asked.columns if column.method in asked.methods]
+    columns: list[ColumnTrace] = []
+    for number, column in enumerate(wanted, start=1):
+        if report is not None:
+            report(f"column {number} of {len(wanted)}: {column.name}")
+        traced = tracer.trace(column, with_remedies=with_remedies)
+        if traced is not None:
+            columns.append(traced)
+    source_number, is_cited = _in_prompt(tracer.candidates, prompt_sources, answer)
     return PassageTrace(
         query=query,
         target=target,
-        verdict=_overall(columns, prompt_sources, number, is_cited),
-        columns=columns,
-        number=number,
+        verdict=_overall(columns, prompt_sources, source_number, is_cited),
+        columns=tuple(columns),
+        number=source_number,
         is_cited=is_cited,
         notes=_notes(target, index),
         remedies=chunking_remedies(target, index, models, token) if with_remedies else (),

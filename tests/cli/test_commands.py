@@ -582,3 +582,17 @@ def test_searches_are_kept_unless_that_is_switched_off(env: dict[str, str], tmp_
     (entry,) = read_history(history_file(cache, folder)).entries
     assert entry.query == "prime the pump"
     assert [column.name for column in entry.columns] == ["bm25"]
+
+
+def test_a_search_without_any_list_is_refused_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RAG_TUI_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("RAG_TUI_SEARCH__RERANK", "false")
+    assert run(["search", DOG, "-m", "reranked"]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert "search.rerank" in err
+    assert run(["search", DOG, "-m", "bm25", "--column", "mine=vector"]) == 2
+    assert "mine" in capsys.readouterr().err
+    assert not (tmp_path / "cache" / "indexes").exists()

@@ -146,6 +146,8 @@ def test_what_cannot_be_is_refused_before_anything_is_indexed(
         (["--save", "../x"], "../x"),
         (["--depth", "0"], "depth"),
         (["--fail-on-regression"], "--baseline"),
+        (["--tolerance", "0.1"], "--fail-on-regression"),
+        (["--markdown", "-", "--json"], "--markdown"),
         (["--questions", tmp_path / "none.jsonl"], "none.jsonl"),
     ):
         _, err = rag_tui("eval", house, "--no-rerank", *arguments, code=2)
@@ -173,6 +175,10 @@ def test_a_regression_against_a_kept_run_ends_with_5(house: Path, rag_tui: Comma
     told = evaluated(rag_tui, house, *against)
     assert told["baseline"] == "run before"
     assert all(c["comparison"]["is_identical"] for c in told["columns"][0]["cells"])
+    assert (
+        "met: nothing lost against run before on 3 questions"
+        in rag_tui("eval", house, "--no-rerank", *against)[1]
+    )
     # a filter that leaves the documents of one question alone loses the others
     narrow = [*against, "--where", "path=pets.md", "--measures", "RR@10"]
     assert evaluated(rag_tui, house, *narrow)["columns"]  # three questions prove nothing
@@ -287,6 +293,51 @@ def test_labels_that_are_not_found_are_named_in_the_table(house: Path, rag_tui: 
     out, _ = rag_tui("eval", house, "--no-rerank")
     assert "5 questions: 3 judged" in out
     assert "label not found: gone: pets.md" in out
+    # the parts are the whole
+    assert "5 questions: 3 judged, 0 without a label, 1 whose labels are not found, 1 unan" in out
+
+
+def test_a_run_compared_with_itself_by_two_columns_tells_nothing_of_the_others(
+    house: Path, rag_tui: Command
+) -> None:
+    evaluated(rag_tui, house, "--save", "one")
+    out, _ = rag_tui("runs", "compare", "one", "one", "--folder", house, "--column", "bm25=hybrid")
+    assert "bm25 → hybrid" in out
+    assert "Only in" not in out
+
+
+def test_lines_that_no_document_can_have_are_refused_by_their_rule(
+    house: Path, rag_tui: Command
+) -> None:
+    before = (house / "questions.jsonl").read_bytes()
+    for lines in ("3-1", "0", "0-2", "x"):
+        _, err = rag_tui(
+            "questions", "add", "Which?", "--folder", house, "--file", "food.md",
+            "--lines", lines, code=2,
+        )  # fmt: skip
+        assert f"'{lines}'" in err
+        assert "counted from 1" in err
+    assert (house / "questions.jsonl").read_bytes() == before
+
+
+def test_a_run_may_be_called_like_a_list_that_is_not_asked_for(
+    house: Path, rag_tui: Command, tmp_path: Path
+) -> None:
+    evaluated(rag_tui, house, "--save", "one")
+    file = tmp_path / "their.trec"
+    rag_tui("runs", "export", "one", "--folder", house, "--column", "bm25", "--trec", file)
+    told = evaluated(rag_tui, house, "--methods", "vector", "--run", file)
+    assert [column["name"] for column in told["columns"]] == ["vector", "bm25"]
+    _, err = rag_tui("eval", house, "--methods", "bm25", "--run", file, code=2)
+    assert "two columns called 'bm25'" in err
+
+
+def test_a_run_file_that_is_not_there_is_named_as_one(
+    house: Path, rag_tui: Command, tmp_path: Path
+) -> None:
+    _, err = rag_tui("eval", house, "--no-rerank", "--run", tmp_path / "no.trec", code=2)
+    assert "no.trec" in err
+    assert "question" not in err
 
 
 def test_a_question_is_added_only_with_a_label_that_is_found(house: Path, rag_tui: Command) -> None:
@@ -367,7 +418,7 @@ def test_a_report_holds_foreign_text_as_text(house: Path, rag_tui: Command, tmp_
     page, text = tmp_path / "r.html", tmp_path / "r.md"
     rag_tui("eval", house, "--no-rerank", "--save", "x", "--html", page, "--markdown", text)
     assert "<script" not in page.read_text()
-    assert "http" not in page.read_text()
+    assert "://" not in page.read_text()
     assert "<script" not in text.read_text()
 
 

@@ -220,3 +220,17 @@ def test_where_and_explain_run_as_programs(env: dict[str, str]) -> None:
     done = rag_tui("explain", "Can I bring my dog?", "house-rules.md:9", env=env)
     assert "house-rules.md" in done.stdout
     assert "hybrid rank" in done.stdout
+
+
+def test_the_history_of_a_folder_that_is_not_there_is_no_empty_history(shell: Shell) -> None:
+    shell.folder = shell.folder.with_name("dosc")
+    shell("history", code=2)
+    assert "dosc does not exist" in shell.told
+
+
+def test_the_history_of_a_folder_that_is_gone_can_be_read_and_forgotten(shell: Shell) -> None:
+    shell("search", "pump")
+    shell.folder.rename(shell.folder.with_name("moved"))
+    assert "pump" in shell("history")
+    shell("history", "clear", "--yes")
+    shell("history", code=2)

@@ -10,6 +10,7 @@ import pytest
 
 from rag_tui.engine.embedders.base import Similarity
 from rag_tui.engine.errors import BadIndexError, ModelError, UsageError
+from rag_tui.engine.retrievers import dense
 from rag_tui.engine.retrievers.dense import COSINE, SCORE_KINDS, retrieve_dense
 
 Vectors = npt.NDArray[np.float32]
@@ -40,6 +41,25 @@ def test_the_list_equals_a_full_sort_of_exact_cosines() -> None:
     exact = (vectors.astype(np.float64) * query.astype(np.float64)).sum(axis=1)
     expected = sorted(range(5000), key=lambda i: (-exact[i], i))[:50]
     ranking = retrieve_dense(query, vectors, names(5000), depth=50)
+    assert [hit.position for hit in ranking.hits] == expected
+    assert [hit.score for hit in ranking.hits] == pytest.approx(exact[expected], abs=1e-12)
+
+
+@pytest.mark.parametrize("has_vecdot", [True, False])
+def test_a_matrix_beyond_the_cache_has_the_exact_list_with_every_numpy(
+    has_vecdot: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if has_vecdot and dense._vecdot is None:
+        pytest.skip("this numpy has no vecdot")
+    monkeypatch.setattr(dense, "_CACHED_BYTES", 0)
+    if not has_vecdot:
+        monkeypatch.setattr(dense, "_vecdot", None)
+    np.save(tmp_path / "vectors.npy", unit_rows(3000, 384))
+    vectors = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    query = unit_rows(1, 384, seed=9)[0]
+    exact = (vectors.astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+    expected = sorted(range(3000), key=lambda i: (-exact[i], i))[:50]
+    ranking = retrieve_dense(query, vectors, names(3000), depth=50)
     assert [hit.position for hit in ranking.hits] == expected
     assert [hit.score for hit in ranking.hits] == pytest.approx(exact[expected], abs=1e-12)
 

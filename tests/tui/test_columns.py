@@ -10,7 +10,9 @@ from rag_tui.engine.types import DEFAULT_COLUMNS, Column
 from rag_tui.tui.app import RagTuiApp
 from rag_tui.tui.messages import JobProgress
 from rag_tui.tui.screens.columns import ColumnsScreen
+from rag_tui.tui.screens.search import SearchScreen
 from rag_tui.tui.widgets.knob_table import LINES
+from rag_tui.tui.widgets.result_list import ResultList
 from tests.tui.conftest import SmallBackend, ask, screen_text, settle, toasts, until
 
 WIDE = (160, 45)
@@ -87,6 +89,8 @@ async def test_columns_are_added_named_moved_and_removed_up_to_six(
         await settle(pilot)
         assert dialog.is_current
         assert len(screen.lists) == 6
+        # they are scrolled sideways then: a line above them names them all
+        assert screen.query_one("#list-strip").display
         assert "There are 6 columns, the most there can be" in screen_text(pilot)
         await pilot.press("f")
         await settle(pilot)
@@ -100,6 +104,26 @@ async def test_columns_are_added_named_moved_and_removed_up_to_six(
         await settle(pilot)
         assert screen.is_current
         assert screen.lists["reranked"].rows
+
+
+@pytest.mark.parametrize("size", [(160, 45), (100, 30), (80, 24)])
+async def test_the_list_that_is_gone_to_is_in_sight_also_among_six(
+    app: RagTuiApp, backend: SmallBackend, size: tuple[int, int]
+) -> None:
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        screen = await ask(pilot, QUESTION)
+        await pilot.press("m", "home", "d", "d", "escape")
+        await settle(pilot)
+        assert len(screen.lists) == 6
+        for _ in screen.lists:
+            await pilot.press("right_square_bracket")
+            active = screen.lists[screen.active]
+            await until(pilot, lambda one=active: _is_in_sight(screen, one))
+
+
+def _is_in_sight(screen: SearchScreen, one: ResultList) -> bool:
+    return one.has_focus and one.size.height > 2 and one.region in screen.grid.content_region
 
 
 async def test_a_column_that_fails_says_why_and_the_others_stand(

@@ -105,7 +105,8 @@ def compare_runs(
         resolved: Labels by question id; a question without them is compared by its rows only.
         k: Rows that count as found.
         unit: Whether evidence is passages or documents.
-        pairs: Column names of the first and second run; empty: columns of the same name.
+        pairs: Column names of the first and second run; empty: columns of the same name. Columns
+            that were not chosen are no difference then.
     """
     wanted = pairs or tuple(
         (column.column.name, column.column.name)
@@ -117,7 +118,10 @@ def compare_runs(
         first, second = _column(before, one), _column(after, other)
         if first is not None and second is not None:
             columns.append(_compare_columns(first, second, resolved, k, unit))
-    return RunChange(before.name, after.name, k, tuple(columns), _notes(before, after, wanted))
+    notes = _notes(before, after, wanted)
+    if not pairs:
+        notes += _alone(before, after, wanted)
+    return RunChange(before.name, after.name, k, tuple(columns), notes)
 
 
 def _column(run: EvalRun, name: str) -> ColumnRun | None:
@@ -233,6 +237,12 @@ def _notes(before: EvalRun, after: EvalRun, pairs: tuple[tuple[str, str], ...]) 
         old, new = _column(before, one_name), _column(after, other_name)
         if old is not None and new is not None and old.column.knobs != new.column.knobs:
             notes.append(f"Column {one_name} has other knobs than {other_name} had.")
+    return tuple(notes)
+
+
+def _alone(before: EvalRun, after: EvalRun, pairs: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """The columns that only one of the runs has."""
+    notes = []
     for run, used in (
         (before, {pair[0] for pair in pairs}),
         (after, {pair[1] for pair in pairs}),

@@ -226,8 +226,14 @@ def _find_lines(document: Document, lines: tuple[int, int]) -> Span:
 
 
 def _line_span(document: Document, lines: tuple[int, int]) -> Span | None:
-    """The characters of some lines; None where the document is shorter."""
+    """The characters of some lines; None where the document is shorter.
+
+    Raises:
+        NotFoundError: For lines that no document has: below 1, or the last before the first.
+    """
     first, last = lines
+    if not 1 <= first <= last:
+        raise NotFoundError(f"lines {first}-{last} are none: write first-last, counted from 1")
     starts = [0, *(match.end() for match in re.finditer("\n", document.text))]
     if starts[-1] == len(document.text) and len(starts) > 1:
         starts.pop()

@@ -29,6 +29,11 @@ _MATTERS: dict[Method, tuple[str, ...]] = {
 """Beginnings of the knobs that can change a method's list."""
 
 
+def can_change(method: Method, knob_name: str) -> bool:
+    """Whether turning a knob can change a method's list."""
+    return any(knob_name.startswith(beginning) for beginning in _MATTERS[method])
+
+
 def index_fingerprint(index: Index) -> str:
     """Changes when a chunk's searched text, the order of chunks or the embedding model changes.
 
@@ -54,11 +59,8 @@ def column_fingerprint(
     it. A model that cannot be loaded has no fingerprint, so its failure is never remembered.
     """
     own = column_request(request, column)
-    matters = _MATTERS[column.method]
     parts: dict[str, object] = {
-        spec.name: knob(own, spec.name)
-        for spec in KNOBS
-        if any(spec.name.startswith(beginning) for beginning in matters)
+        spec.name: knob(own, spec.name) for spec in KNOBS if can_change(column.method, spec.name)
     }
     parts["method"] = column.method
     try:

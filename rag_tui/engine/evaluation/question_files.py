@@ -29,9 +29,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise UsageError(
-            f"There is no file {path}.", "Name a file of questions, or a BEIR folder."
-        ) from None
+        raise UsageError(f"There is no file {path}.", "Check the path and the name.") from None
     except OSError as error:
         raise UsageError(
             f"{path} cannot be read: {error.strerror or error}.", "Name another file."

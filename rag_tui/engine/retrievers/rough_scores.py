@@ -106,17 +106,20 @@ class RoughScorer:
         if params.k1 == 0 or params.b == 1:
             np.maximum(norms, np.float32(1e-30), out=norms)  # 0 / 0 in a column
         scores = np.zeros(n, dtype=np.float32)
+        counts = np.empty(n, dtype=np.float32)
         buffer = np.empty(n, dtype=np.float32)
         has_columns = params.variant not in _WITH_DELTA
         gain = 1.0 if params.variant == "robertson" else params.k1 + 1
         for row, weight in weights.items():
             column = self._column(row) if has_columns else None
             if column is None:
-                at, tfs = self._postings.row(row)
+                holders, tfs = self._postings.row(row)
+                at = holders.astype(np.intp)  # once, instead of at each of three uses
                 scores[at] += self._list_part(tfs.astype(np.float32), at, norms, weight, params)
                 continue
-            np.add(column, norms, out=buffer, casting="unsafe")
-            np.divide(column, buffer, out=buffer, casting="unsafe")
+            np.copyto(counts, column, casting="unsafe")  # once, instead of in both steps
+            np.add(counts, norms, out=buffer)
+            np.divide(counts, buffer, out=buffer)
             buffer *= np.float32(weight * gain)
             scores += buffer
         return scores
@@ -124,7 +127,7 @@ class RoughScorer:
     def _list_part(
         self,
         tf: _Single,
-        at: npt.NDArray[np.int32],
+        at: npt.NDArray[np.intp],
         norms: _Single,
         weight: float,
         params: BM25Params,

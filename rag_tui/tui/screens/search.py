@@ -24,7 +24,7 @@ from rag_tui.tui.messages import SearchFailed, SearchFinished, StageFinished
 from rag_tui.tui.screens.search_history import SearchHistory
 from rag_tui.tui.screens.search_passage import SearchPassage
 from rag_tui.tui.widgets.query_bar import QueryBar
-from rag_tui.tui.widgets.result_list import ColumnHead, ListGrid, ResultList
+from rag_tui.tui.widgets.result_list import IN_ONE_ROW, ColumnHead, ListGrid, ResultList
 from rag_tui.tui.widgets.status_line import CorpusStatus, StatusLine
 
 if TYPE_CHECKING:
@@ -419,6 +419,7 @@ bars      compare rows of one list only; scores of different lists are never com
         wanted = (active, self.active, "hybrid")
         if not await self.grid.set_columns(heads):
             return False
+        self.set_class(len(heads) > IN_ONE_ROW, "-many-lists")
         self.set_reactive(SearchScreen.active, "")
         names = [head.name for head in heads]
         self.active = next((name for name in wanted if name in names), names[0])
@@ -468,8 +469,9 @@ bars      compare rows of one list only; scores of different lists are never com
         super().action_answer()
 
     def action_tune(self) -> None:
-        """Show or hide the knobs."""
-        is_shown = self._wants_knobs = not self.has_class("-tuning")
+        """Go to the knobs, shown if need be; from them: hide them."""
+        is_used = self.focused is not None and self._is_knob(self.focused)
+        is_shown = self._wants_knobs = not (is_used and self.has_class("-tuning"))
         self.set_class(is_shown, "-tuning")
         if is_shown:
             self.add_class("-reading")

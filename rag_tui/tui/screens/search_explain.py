@@ -9,8 +9,8 @@ from textual import on
 from textual.message import Message
 
 from rag_tui.tui.messages import SearchFinished
-from rag_tui.tui.screens.search_answer import NO_RESULTS
 from rag_tui.tui.screens.search_lab import SearchLab
+from rag_tui.tui.screens.search_prompt import NO_RESULTS
 
 if TYPE_CHECKING:
     from rag_tui.engine.events import StageError

@@ -124,8 +124,11 @@ class GrowingText(VerticalScroll, can_focus=True):
 
 
 def _shape(text: str, width: int) -> tuple[int, int]:
-    """What changes when a text that grows at its end takes another line: its line breaks, and the
-    lines that its last one is wrapped to; (0, 0) where the width is not known yet."""
+    """What changes when a text that grows at its end takes another line.
+
+    Its line breaks, and the lines that its last one is wrapped to; (0, 0) while the width is not
+    known.
+    """
     if width <= 0:
         return 0, 0
     last = text.rpartition("\n")[2]

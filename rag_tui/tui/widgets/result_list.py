@@ -104,7 +104,7 @@ class ListGrid(Container):
     DEFAULT_CSS = """
     ListGrid {
         &.-scrolled { layout: horizontal; overflow-x: auto; scrollbar-size-horizontal: 1; }
-        &.-scrolled > ResultList { width: 1fr; min-width: 34; height: 1fr; }
+        &.-scrolled > ResultList { width: 1fr; min-width: 30; height: 1fr; }
         & > .result-list--bar { color: $primary; }
         & > .result-list--badge { color: $text-muted; }
         & > .result-list--dim { color: $text-muted; text-style: dim; }
