@@ -310,7 +310,8 @@ class Settings(_Section):
     post: PostSection = Field(default_factory=PostSection)
     columns: tuple[ColumnSection, ...] = Field(default=(), max_length=MAX_COLUMNS)
     """A ``[[columns]]`` table each, 1 to 6, left to right: ``name``, ``method`` and ``knobs``, what
-    is set otherwise than in the sections above: ``{ "bm25.k1" = 0.9 }``. Empty: the four methods."""
+    is set otherwise than in the sections above: ``{ "bm25.k1" = 0.9 }``. Empty: the four
+    methods."""
     presets: dict[str, dict[str, float | int | bool | str]] = Field(default_factory=dict)
     """A ``[presets."name"]`` table each, a line a knob: ``"search.depth" = 200``."""
     history: HistorySection = Field(default_factory=HistorySection)

@@ -11,6 +11,7 @@ the time). It is the real app on the demo corpus with the hashing embedder and n
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import tempfile
@@ -153,6 +154,7 @@ async def main(n: int) -> int:
     with tempfile.TemporaryDirectory() as cache:
         os.environ["RAG_TUI_CACHE_DIR"] = cache
         overrides = {"models.embedder": "hashing", "search.rerank": False}
+        gc.disable()  # as when the app is started: it freezes what is there, and enables it
         app = RagTuiApp(CORPUS, backend=BenchBackend(tokens(n)), overrides=overrides)
         async with app.run_test(size=(160, 45)) as pilot:
             screen = await ready(pilot, app)

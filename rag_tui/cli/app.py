@@ -1,8 +1,8 @@
 """The typer commands. Heavy imports happen inside the commands, so that ``--help`` is quick.
 
 Exit codes: 0 done; 1 something failed (corpus, index, model, server); 2 wrong usage or settings;
-3 ``ask`` found no answer in the documents; 4 ``chunks --fail-on`` found something; 5 a gate of
-``eval`` was not met; 130 interrupted.
+3 ``ask`` found no answer in the documents, or the passage of ``where`` is not among the sources;
+4 ``chunks --fail-on`` found something; 5 a gate of ``eval`` was not met; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ EXIT_NOT_FOUND = 3
 EXIT_INTERRUPTED = 130
 
 EPILOG = (
-    "Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 ask found no answer; "
+    "Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 ask found no answer, or "
+    "the passage of where is not among the sources; "
     "4 chunks --fail-on found something; 5 a gate of eval was not met; 130 interrupted. "
     "stdout is data, stderr is narration."
 )

@@ -17,6 +17,7 @@ from rag_tui.cli.options import (
     PresetOption,
     RerankerOption,
     WhereOption,
+    hand_down,
 )
 from rag_tui.cli.question_options import QuestionsOption, questions
 
@@ -123,6 +124,19 @@ def eval_(  # noqa: PLR0917 - typer reads options from the signature
         overrides={"models.embedder": embedder, "models.reranker": reranker},
     )
     if answers or answer_runs or label:
+        given = {
+            "--fail-under": fail_under,
+            "--fail-on-regression": fail_on_regression,
+            "--tolerance": tolerance is not None,
+            "--measures": measures,
+            "--k": cuts,
+            "--run": run,
+            "--markdown": markdown,
+            "--html": html,
+        }
+        if strange := [name for name, value in given.items() if value]:
+            # a gate that is passed over would be a gate that is always met
+            raise typer.BadParameter(f"{', '.join(strange)} do not go with --answers")
         from rag_tui.cli.answers_eval import AnswersWanted, eval_answers_command
 
         about_answers = AnswersWanted(
@@ -172,6 +186,7 @@ def _runs(context: typer.Context, folder: FolderOption = None, as_json: JsonOpti
     """Kept runs of evaluations; without a further word they are listed."""
     if context.invoked_subcommand is None:
         return runs_list(folder, as_json)
+    hand_down(context, folder, as_json=as_json)
     return 0
 
 

@@ -15,6 +15,7 @@ from rag_tui.cli.options import (
     PresetOption,
     RerankerOption,
     WhereOption,
+    hand_down,
 )
 
 QuestionArgument = Annotated[str, typer.Argument(help="The question.")]
@@ -123,6 +124,7 @@ def _history(
     """Finished searches of a corpus, the newest first; without a further word they are listed."""
     if context.invoked_subcommand is None:
         return history_list(folder, as_json=as_json)
+    hand_down(context, folder, as_json=as_json)
     return 0
 
 

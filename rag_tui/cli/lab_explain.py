@@ -43,6 +43,8 @@ def explain_command(
         if column is None or found is None:
             failed = True
             continue
+        if column.method in {"vector", "bm25"}:
+            found = replace(found, hybrid=None)  # no fusion was asked for
         own = column_request(request, column)
         if not as_json:
             write_explanation(found, column, own, session.index)

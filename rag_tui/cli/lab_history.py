@@ -135,7 +135,7 @@ def _entries(folder: Path | None) -> list[HistoryEntry]:
 def _entry(entries: list[HistoryEntry], number: int) -> HistoryEntry:
     if number > len(entries):
         raise UsageError(
-            f"There is no search {number}: {count(len(entries), 'search', 'searches')} are kept.",
+            f"There is no search {number} among the {len(entries)} that are kept.",
             "`rag-tui history` lists them.",
         )
     return entries[number - 1]

@@ -38,3 +38,14 @@ ColumnOption = Annotated[
         help='A column of your own, e.g. "short=bm25:bm25.k1=0.9,bm25.b=0.4"; repeatable.',
     ),
 ]
+
+
+def hand_down(context: typer.Context, folder: Path | None, *, as_json: bool) -> None:
+    """Let the options of a group stand for its command: ``runs --folder F list``.
+
+    What the command is given itself goes before. Without this the group would take ``--folder``
+    and the command would tell of the demo corpus.
+    """
+    if context.invoked_subcommand is not None:
+        given = {"folder": folder, "as_json": as_json}
+        context.default_map = {context.invoked_subcommand: given}

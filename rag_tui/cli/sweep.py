@@ -65,8 +65,13 @@ def sweep(  # noqa: PLR0917 - typer reads options from the signature
     """Try settings on labelled questions; says what the best is worth on questions held out."""
     from rag_tui.cli.evaluation_run import Asked
     from rag_tui.cli.sweep_run import Swept, sweep_command
+    from rag_tui.engine.errors import UsageError
     from rag_tui.engine.evaluation.sweep_space import parse_space
 
+    if as_json and str(markdown) == "-":
+        raise UsageError(
+            "--json and --markdown - would both write to stdout.", "Name a file for the report."
+        )
     asked = Asked(
         folder=folder,
         questions=question_file,

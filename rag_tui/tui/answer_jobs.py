@@ -14,6 +14,7 @@ from textual.message import Message
 from rag_tui.engine.errors import RagTuiError
 from rag_tui.engine.events import CancelToken, StageError
 from rag_tui.tui.messages import AnswerGrew
+from rag_tui.tui.pauses import leave_libraries_alone, no_full_collections
 from rag_tui.tui.prompt_facts import PromptFacts, source_rows
 
 if TYPE_CHECKING:
@@ -155,6 +156,8 @@ def run_answer(
             is_final = answer.state != "streaming"
             cost = backend.answer_cost(answer, session.settings) if is_final else None
             newest[:] = [replace(answer, cost=cost)]
+            if is_first:
+                leave_libraries_alone()
             if is_first or is_final:
                 tell()
             is_first = False
@@ -214,6 +217,8 @@ def until_cancelled(
 ) -> T:
     """Run a coroutine in this thread; soon after the token is set it is closed.
 
+    Meanwhile no full collection stops the app.
+
     Args:
         work: The coroutine.
         cancel: Looked at every `PAINT_S`.
@@ -231,7 +236,8 @@ def until_cancelled(
                 meanwhile()
         return otherwise if task.cancelled() else task.result()
 
-    return asyncio.run(watched())
+    with no_full_collections():
+        return asyncio.run(watched())
 
 
 def _built(

@@ -46,27 +46,43 @@ class Evidence:
     """The evidence, as it is to be found in that chunk."""
 
 
-def state_line(answer: Answer, n_sources: int, *, currency: str = "USD", label: str = "") -> str:
+def state_line(
+    answer: Answer,
+    n_sources: int,
+    *,
+    currency: str = "USD",
+    label: str = "",
+    again: str = "a asks again",
+) -> str:
     """Who answered, how it ended, how fast, what it cost, and what is wrong with it."""
     if answer.state == "streaming" and not answer.text and answer.detail:
         return f"↻ {answer.detail} · by {answer.answerer} · escape stops"
     mark = "" if answer.state in GOOD_STATES else "✗ "
-    parts = [f"{mark}{answer.state}", f"by {answer.answerer}"]
+    parts = [f"{mark}{answer.state}"]
+    if answer.can_resend and answer.state != "streaming":
+        parts.append(again)  # in front: low panes cut the lines below
+    parts.append(f"by {answer.answerer}")
     if answer.state != "streaming":
         parts.append(fmt.duration(answer.elapsed_s))
     if answer.first_token_s is not None:
         parts.append(f"first text after {fmt.duration(answer.first_token_s)}")
     if answer.state == "streaming" and answer.thinking and not answer.text:
         parts.append("thinking")
-    if answer.tokens_per_s is not None and answer.state != "streaming":
+    if answer.tokens_per_s is not None and answer.text and answer.state != "streaming":
         parts.append(f"{answer.tokens_per_s:.0f} tokens/s")
-    if answer.input_tokens is not None and answer.output_tokens is not None:
-        parts.append(f"{answer.input_tokens:,} tokens in, {answer.output_tokens:,} out")
+    is_counted = answer.output_tokens is not None
+    if answer.input_tokens is not None:
+        told = f"{answer.input_tokens:,} tokens in"
+        if is_counted:
+            told += f", {answer.output_tokens:,} out"
+        elif answer.state != "streaming":
+            told += ", those out not counted"
+        parts.append(told)
     if answer.cache_write_tokens or answer.cache_read_tokens:
         written, read = answer.cache_write_tokens or 0, answer.cache_read_tokens or 0
         parts.append(f"cache {written:,} written, {read:,} read")
     if answer.cost is not None:
-        parts.append(money(answer.cost, currency))
+        parts.append(("" if is_counted else "at least ") + money(answer.cost, currency))
     if unknown := unknown_of(answer, n_sources):
         numbers = ", ".join(f"[{number}]" for number in unknown)
         parts.append(f"✗ cites {numbers}, which no source has")
@@ -77,8 +93,6 @@ def state_line(answer: Answer, n_sources: int, *, currency: str = "USD", label: 
     lines = [" · ".join(parts)]
     if answer.detail:
         lines.append(answer.detail)
-    if answer.can_resend and answer.state != "streaming":
-        lines.append("a asks again")
     return "\n".join(lines)
 
 

@@ -67,12 +67,38 @@ def cell_sentence(table: ScoreTable, column: ColumnScores, measure: str) -> str:
     return " · ".join(parts)
 
 
-def conscience(table: ScoreTable, measure: str) -> str:
-    """What keeps a reader from being fooled, in one line."""
+def noise_of(table: ScoreTable, measure: str) -> dict[str, float]:
+    """By column, the largest difference from the baseline that is still noise.
+
+    Each pair of columns has its own: where few questions differ, a smaller difference is more than
+    chance. A single figure for all of them would deny what ▲ and ▼ say.
+    """
+    found: dict[str, float] = {}
+    for column in table.columns:
+        cell = column.cell(measure)
+        compared = cell.comparison if cell is not None else None
+        if compared is not None and not compared.is_identical and compared.noise > 0:
+            found[column.name] = compared.noise
+    return found
+
+
+def conscience(table: ScoreTable, measure: str, column: str = "") -> str:
+    """What keeps a reader from being fooled, in one line.
+
+    Args:
+        table: The scores.
+        measure: Name of the measure under the cursor.
+        column: Name of the column under the cursor; the baseline, or none: all columns.
+    """
     parts = []
-    noise = table.noise.get(measure)
-    if noise:
-        parts.append(f"differences in {measure} below {share(noise)} are noise on this set")
+    noise = noise_of(table, measure)
+    if column in noise:
+        told = f"{column} differs in {measure} by up to {share(noise[column])} by chance"
+        parts.append(f"{told} on this set")
+    elif noise:
+        ends = sorted({share(min(noise.values())), share(max(noise.values()))})
+        told = f"{' or '.join(ends)}{', by column,' if len(ends) > 1 else ''}"
+        parts.append(f"differences in {measure} up to {told} are noise on this set")
     parts.append(f"{table.n_judged} of {fmt.count(table.n_questions, 'question')} judged")
     if table.unlabelled:
         parts.append(f"{len(table.unlabelled)} without a label")
@@ -93,8 +119,10 @@ def conscience(table: ScoreTable, measure: str) -> str:
 def remarks(table: ScoreTable, problems: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Everything to keep in mind, as titled lists; empty ones are left out."""
     noise = tuple(
-        f"{name}: a difference below {share(value)} is noise on these questions"
-        for name, value in table.noise.items()
+        f"{measure}: differences from {table.baseline} that are noise: "
+        + ", ".join(f"{name} up to {share(value)}" for name, value in found.items())
+        for measure in table.measures
+        if (found := noise_of(table, measure))
     )
     failed = tuple(
         f"{column.name}: not scored: {column.reason}" for column in table.columns if column.reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -172,6 +172,12 @@ def free_name(name: str, taken: Iterable[str]) -> str:
     while f"{name} {n}" in others:
         n += 1
     return f"{name} {n}"
+
+
+def copy_name(name: str, taken: Sequence[str]) -> str:
+    """The name of another copy: after ``bm25 2``, itself a copy of ``bm25``, comes ``bm25 3``."""
+    root, _, number = name.rpartition(" ")
+    return free_name(root if root in taken and number.isdigit() else name, taken)
 
 
 def column_knobs(column: Column) -> str:

@@ -129,7 +129,9 @@ def pipeline(
 
 def _prompt_step(trace: PassageTrace, *, is_shown: bool, has_prompt: bool) -> PipelineStep:
     if trace.number is not None:
-        return PipelineStep("prompt", "✓", f"[{trace.number}]")
+        # The prompt is made of one list: it may hold what another list has lost.
+        through = "" if is_shown else " by another list"
+        return PipelineStep("prompt", "✓", f"[{trace.number}]{through}")
     return PipelineStep("prompt", "✗" if has_prompt and is_shown else "–")
 
 

@@ -268,6 +268,7 @@ def test_kept_runs_are_renamed_deleted_and_damaged_ones_named(
     out, err = rag_tui("runs", "list", "--folder", house, "--json")
     assert [head["name"] for head in json.loads(out)["runs"]] == ["y"]
     assert "'bad' is damaged" in err
+    assert rag_tui("runs", "--folder", house, "--json", "list")[0] == out
     rag_tui("runs", "delete", "bad", "--folder", house)
     rag_tui("runs", "delete", "y", "--folder", house)
     assert "no kept runs" in rag_tui("runs", "--folder", house)[0]

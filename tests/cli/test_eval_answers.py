@@ -103,3 +103,11 @@ def test_when_every_answer_fails_the_exit_code_says_so(labelled: str, env: dict[
         done = rag_tui("eval", labelled, "--answers", env=env, code=1)
     assert "no answer: failed" in done.stdout
     assert KEY not in done.stdout + done.stderr
+
+
+def test_a_gate_of_lists_is_refused_with_answers_instead_of_being_met(
+    labelled: str, env: dict[str, str]
+) -> None:
+    for flags in (["--fail-under", "bm25:R@1=0.9"], ["--fail-on-regression"], ["--html", "a.html"]):
+        refused = rag_tui("eval", labelled, "--answers", *flags, env=env, code=2)
+        assert f"{flags[0]} do not go with --answers" in refused.stderr

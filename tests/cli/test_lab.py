@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from rag_tui.__main__ import COMMANDS
-from rag_tui.cli.app import run
+from rag_tui.cli.app import EPILOG, run
 from tests.cli.test_commands import env, rag_tui
 from tests.hostile import HOSTILE
 
@@ -171,6 +171,20 @@ def test_hostile_text_is_made_visible_in_all_of_it(shell: Shell) -> None:
         assert "\x1b" not in out + shell.told
 
 
+def test_explain_of_one_list_alone_tells_of_no_fusion(shell: Shell) -> None:
+    out = shell("explain", "pump noise", "pump.md:3", "--column", "bm25")
+    assert "bm25" in out
+    assert "hybrid" not in out
+
+
+def test_a_folder_before_the_word_after_history_is_not_passed_over(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell("search", "pump noise")
+    assert run(["history", "--folder", str(shell.folder), "list"]) == 0
+    assert "pump noise" in capsys.readouterr().out
+
+
 def test_history_lists_shows_compares_reruns_exports_and_clears(
     shell: Shell, tmp_path: Path
 ) -> None:
@@ -206,7 +220,7 @@ def test_history_lists_shows_compares_reruns_exports_and_clears(
     assert "3 searches" in shell("history", "export", str(target))
     assert len(target.read_text().splitlines()) == 3
     shell("history", "show", "9", code=2)
-    assert "no search 9" in shell.told
+    assert "no search 9 among the 3" in shell.told
     shell("history", "clear", code=2)
     assert "--yes" in shell.told
     assert "3 searches forgotten" in shell("history", "clear", "--yes")
@@ -234,3 +248,8 @@ def test_the_history_of_a_folder_that_is_gone_can_be_read_and_forgotten(shell: S
     assert "pump" in shell("history")
     shell("history", "clear", "--yes")
     shell("history", code=2)
+
+
+def test_the_help_tells_what_exit_code_3_of_where_means(shell: Shell) -> None:
+    shell("where", "pump", "--passage", "nowhere at all in here", code=3)
+    assert "3 ask found no answer, or the passage of where is not among the sources" in EPILOG

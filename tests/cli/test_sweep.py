@@ -43,6 +43,7 @@ def test_the_table_says_what_is_best_and_what_that_is_worth(folder: Path, comman
     assert "Best RR@5 in bm25:" in out
     assert "Chosen on other questions" in out
     assert "3 questions are few" in out
+    assert "front: nothing is better, faster and shorter at once" in out
     assert "Traceback" not in err
 
 
@@ -149,6 +150,7 @@ def test_errors_name_the_knob_and_the_value(folder: Path, command: Command, tmp_
         (["--vary", "bm25.k1=1", "--folds", "1"], "at least 2 folds"),
         (["--vary", "bm25.k1=1", "--random", "0"], "at least 1 setting"),
         (["--vary", "bm25.k1=1", "--questions", tmp_path / "no.jsonl"], "no.jsonl"),
+        (["--vary", "bm25.k1=1", "--json", "--markdown", "-"], "both write to stdout"),
         ([], "--vary"),
     ):
         _, err = command("sweep", folder, *arguments, code=2)

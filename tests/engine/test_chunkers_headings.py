@@ -222,3 +222,19 @@ def test_windows_of_a_real_endless_line_overlap_by_what_was_asked(shared: Path) 
     shared_words = [len(word_spans(text[b.start : a.end])) for a, b in pairs]
     assert len(shared_words) > 50
     assert set(shared_words) == {20}
+
+
+@pytest.mark.parametrize(
+    ("doc_id", "title", "context"),
+    [
+        ("notes/a.txt", "a.txt", ""),
+        ("corpus.jsonl#d2", "d2", ""),
+        ("corpus.jsonl#d2", "Pumps", "Pumps"),
+    ],
+)
+def test_a_files_name_or_a_records_id_is_no_context(doc_id: str, title: str, context: str) -> None:
+    text = "A pump moves water."
+    found = Document(doc_id=doc_id, title=title, text=text, sha256="")
+    (chunk,) = HeadingsChunker(ChunkingSettings(), WordTokenCounter()).chunk(found)
+    assert chunk.context == context
+    assert chunk.embedded_text == (f"{context}\n\n{text}" if context else text)

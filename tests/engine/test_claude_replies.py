@@ -306,6 +306,15 @@ async def test_an_interrupted_answer_says_that_it_is_kept_and_can_be_asked_again
     assert "What had come is kept" in final.detail
 
 
+async def test_the_tokens_of_a_broken_reply_are_unknown_not_those_of_its_first_piece() -> None:
+    # the count in the first event is 1, whatever comes
+    events = text_events("Grass [1]", " is green", " and grows", stop_reason=None)
+    final = await final_of(Script(events=events, ending="drop"), prompt_of("numbered"))
+    assert (final.state, final.input_tokens) == ("ended early", 100)
+    assert final.output_tokens is None
+    assert final.tokens_per_s is None
+
+
 @pytest.mark.parametrize("n_bytes", [1, 2, 3, 7])
 async def test_pieces_may_end_inside_a_character_or_a_marker(n_bytes: int) -> None:
     events = text_events("Grün 日本 🚀 [1", ", 2", "].")

@@ -120,6 +120,27 @@ async def test_an_answer_that_breaks_off_keeps_its_text_and_offers_to_ask_again(
         assert "✗" not in screen.answer_view.state_text.split("\n")[0]
 
 
+async def test_a_long_reason_leaves_the_key_to_ask_again_in_sight_on_a_small_screen(
+    app: RagTuiApp, backend: SmallBackend
+) -> None:
+    broken = cited(
+        "Half of it [1]",
+        "ended early",
+        detail="The connection failed: " + "and that has a long story " * 20,
+        can_resend=True,
+        input_tokens=100,
+        elapsed_s=2.0,
+        opened_s=1.0,
+        first_token_s=1.0,
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await answered(pilot, backend, always(broken))
+        assert "a asks again" in screen_text(pilot)
+        state = screen.answer_view.state_text
+        assert "100 tokens in, those out not counted" in state
+        assert "tokens/s" not in state
+
+
 async def test_a_failure_to_ask_is_told_in_the_pane(app: RagTuiApp, backend: SmallBackend) -> None:
     async with app.run_test(size=WIDE) as pilot:
         backend.answers = None  # raises a ModelError

@@ -74,6 +74,22 @@ async def test_both_answers_stream_and_what_only_one_says_is_marked(
         assert "an aid, not a verdict" in screen.difference_text
 
 
+async def test_a_side_that_broke_off_names_the_key_of_this_dialog_to_ask_again(
+    app: RagTuiApp, backend: SmallBackend
+) -> None:
+    async def broken(prompt: Prompt) -> AsyncIterator[Answer]:
+        yield Answer("Half", "ended early", "tester", detail="It broke.", can_resend=True)
+
+    backend.answers = broken
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await open_compare(pilot)
+        await pilot.press("enter")
+        await settle(pilot)
+        state = screen.sides["left"].state_text
+        assert "enter asks again" in state
+        assert "a asks again" not in state
+
+
 async def test_each_side_is_chosen_by_key_and_by_mouse(
     app: RagTuiApp, backend: SmallBackend
 ) -> None:

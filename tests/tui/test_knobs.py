@@ -207,6 +207,48 @@ async def test_the_cursor_passes_over_the_names_of_groups_and_a_text_is_typed(
         assert screen.lists["bm25"].rows
 
 
+def test_a_copy_of_a_copy_is_counted_on_and_other_numbers_belong_to_the_name() -> None:
+    assert values.copy_name("bm25", ["vector", "bm25"]) == "bm25 2"
+    assert values.copy_name("bm25 2", ["bm25", "bm25 2"]) == "bm25 3"
+    assert values.copy_name("top 5", ["bm25", "top 5"]) == "top 5 2"
+
+
+async def test_a_border_that_tells_what_moved_still_tells_where_the_chunks_stand(
+    app: RagTuiApp,
+) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        screen = await ask(pilot, "Can I bring my dog?")
+        known = {row.chunk_id for row in screen.lists["bm25"].rows}
+        strange = [row for row in screen.lists["vector"].rows if row.chunk_id not in known]
+        screen.selected = strange[0].chunk_id
+        await pilot.press("full_stop")
+        screen.lists["bm25"].focus()
+        await pilot.press("home")
+        await screen.change_knobs(replace(screen.knobs, top_k=6))
+        await settle(pilot)
+        assert str(screen.lists["bm25"].border_subtitle) == "● at 1 · ◆ – · no change"
+
+
+async def test_the_knobs_key_goes_to_knobs_in_sight_and_hides_them_only_from_there(
+    app: RagTuiApp,
+) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        screen = await ask(pilot, QUESTION)
+        table = screen.knobs_panel.table
+        seen = [(screen.knobs_panel.display, table.has_focus)]
+        for _ in range(2):
+            await pilot.press("t")
+            await settle(pilot)
+            seen.append((screen.knobs_panel.display, table.has_focus))
+        assert seen == [(True, False), (True, True), (False, False)]
+        assert screen.lists[screen.active].has_focus
+        await pilot.press("t")
+        await settle(pilot)
+        assert table.has_focus
+
+
 async def test_columns_with_hostile_names_and_knobs_are_only_text(app: RagTuiApp) -> None:
     texts = [*HOSTILE, LONG_LINE]
     async with app.run_test(size=(100, 30)) as pilot:

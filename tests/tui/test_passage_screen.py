@@ -88,6 +88,9 @@ def test_behind_the_lists_prompt_and_citation_are_told_where_they_are_known() ->
     cited = way(present, here, has_prompt=True, number=2, is_cited=True)
     assert cited.endswith("prompt [2] ✓ → cited ✓")
     assert way(present, here, number=2, is_cited=False).endswith("prompt [2] ✓ → cited ✗")
+    # what one list has cut may be in the prompt all the same
+    cut = way(Verdict("cut by top_k", ""), here, has_prompt=True, number=2)
+    assert "top_k ✗ → prompt [2] by another list ✓" in cut
 
 
 def test_a_remedy_goes_to_the_column_where_the_column_has_the_knob_itself() -> None:
@@ -169,11 +172,17 @@ async def test_enter_on_a_verified_knob_applies_it_pins_the_chunk_and_z_takes_it
         await settle(pilot)
         shown = screen_text(pilot)
         assert "cut by top_k" in shown
+        assert "enter: look for it" not in shown
         assert "search.top_k 5 → 7  ⇒ rank 7" in shown
         found = app.screen
         assert isinstance(found, PassageScreen)
         found.query_one("#passage-columns").focus()
-        await pilot.press("g", "enter", "g", "enter")
+        await pilot.pause()
+        assert "enter: to the knobs   /: another passage" in screen_text(pilot)
+        await pilot.press("g", "enter")
+        await pilot.pause()
+        assert "enter: apply this knob" in screen_text(pilot)
+        await pilot.press("g", "enter")
         await settle(pilot)
         assert search_screen(pilot) is screen
         assert backend.requests[-1].top_k == 7

@@ -14,6 +14,7 @@ from rag_tui.tui.evaluation_text import (
     conscience,
     histogram,
     mark,
+    remarks,
     share,
     short_interval,
 )
@@ -159,7 +160,7 @@ def test_a_cell_in_words_says_interval_comparison_counts_and_bounds() -> None:
     assert "the baseline" in cell_sentence(shown, shown.columns[0], "R@1")
     line = conscience(shown, "R@1")
     for part in (
-        "differences in R@1 below .120 are noise",
+        "differences in R@1 up to .120 are noise",
         "4 of 6 questions judged",
         "1 without a label",
         "1 unanswerable",
@@ -167,6 +168,22 @@ def test_a_cell_in_words_says_interval_comparison_counts_and_bounds() -> None:
         "14 of 80 rows in the first 10 unjudged",
     ):
         assert part in line
+
+
+def test_what_is_noise_is_told_for_the_pair_that_it_was_worked_out_for() -> None:
+    shown = table(columns=(scores("vector"), scores("bm25", delta=-0.4), scores("h", delta=-0.3)))
+    far = shown.columns[1].cells[0]
+    assert far.comparison is not None
+    wide = replace(far, comparison=replace(far.comparison, noise=0.389))
+    calm = replace(shown.columns[1].cells[1], comparison=replace(far.comparison, noise=0.0))
+    bm25 = replace(shown.columns[1], cells=(wide, calm))
+    shown = replace(shown, columns=(shown.columns[0], bm25, shown.columns[2]))
+    assert "h differs in R@1 by up to .120 by chance" in conscience(shown, "R@1", "h")
+    assert "bm25 differs in R@1 by up to .389 by chance" in conscience(shown, "R@1", "bm25")
+    assert "up to .120 or .389, by column, are noise" in conscience(shown, "R@1", "vector")
+    told = dict(remarks(shown, ()))["Noise"]
+    assert told[0] == "R@1: differences from vector that are noise: bm25 up to .389, h up to .120"
+    assert told[1] == "RR@10: differences from vector that are noise: h up to .120"
 
 
 async def test_the_matrix_draws_ranks_marks_the_active_cell_and_follows_keys_and_mouse() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,34 @@ async def test_in_a_narrow_terminal_all_four_lists_can_be_reached(app: RagTuiApp
         await pilot.press("h")
         await settle(pilot)
         assert screen.active == "bm25"
+
+
+async def test_a_list_that_scrolls_keeps_the_ends_of_its_rows(app: RagTuiApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        screen = await ask(pilot, QUESTION)
+        await screen.change_knobs(replace(screen.knobs, top_k=13))
+        await settle(pilot)
+        shown = screen.lists["hybrid"]
+        assert shown.show_vertical_scrollbar
+        area = shown.scrollable_content_region
+        lines = screen_text(pilot).splitlines()[area.y : area.bottom]
+        for row, line in zip(shown.rows, lines, strict=False):
+            assert line[area.x : area.right].rstrip().endswith(row.badge)
+        # cut off, the ranks of the longest badges would be other ranks
+        assert max(len(row.badge) for row in shown.rows[: area.height]) > 5
+
+
+async def test_where_one_list_is_shown_its_first_row_is_the_one_that_is_read(
+    app: RagTuiApp,
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        screen = await ask(pilot, QUESTION)
+        firsts = {name: one.rows[0].chunk_id for name, one in screen.lists.items()}
+        assert len(set(firsts.values())) > 1
+        assert screen.selected == firsts[screen.active]
+        assert "1 ●" in screen_text(pilot)
 
 
 @pytest.mark.parametrize("key", ["e", "p", "t", "c", "enter"])

@@ -83,7 +83,7 @@ class ChunkingSettings:
 
     def fingerprint(self, counter: TokenCounter) -> str:
         """Identifies this way of cutting; a change means the index is stale."""
-        return fingerprint({"version": 3, "counter": counter.name, **asdict(self)})
+        return fingerprint({"version": 4, "counter": counter.name, **asdict(self)})
 
 
 class Chunker(Protocol):

@@ -40,7 +40,9 @@ def _stretches(document: Document) -> Iterator[tuple[int, int, tuple[str, ...]]]
     headings = document.headings
     ends = [*(heading.start for heading in headings), len(document.text)]
     # A file's name is no text of it: as context it would be a word that every file has.
-    title = document.title if document.title != PurePosixPath(document.doc_id).name else ""
+    # A file's name or a record's id stands in for a missing title, and is no context.
+    names = (PurePosixPath(document.doc_id).name, document.doc_id.rpartition("#")[2])
+    title = document.title if document.title not in names else ""
     yield document.body_start, ends[0], (title,) if title else ()
     above: list[Heading] = []
     for heading, end in zip(headings, ends[1:], strict=True):

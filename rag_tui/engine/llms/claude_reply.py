@@ -53,7 +53,8 @@ class Reply:
             self.opened_s = time.perf_counter() - self.started
         match getattr(event, "type", ""):
             case "message_start":
-                self._count(getattr(event.message, "usage", None))
+                # Its count of output tokens is that of the first piece, not of the reply.
+                self._count(getattr(event.message, "usage", None), but="output_tokens")
             case "content_block_start":
                 self.close_block()
                 self.has_thought |= event.content_block.type in ("thinking", "redacted_thinking")
@@ -161,7 +162,7 @@ class Reply:
         is_in_source = _one_line(quoted) in _one_line("".join(source.blocks))
         return Quote(source.number, source.chunk_id, quoted, start, end, is_in_source)
 
-    def _count(self, usage: Any) -> None:
+    def _count(self, usage: Any, *, but: str = "") -> None:
         """Take over what is counted; later counts are cumulative and replace earlier ones."""
         for name in (
             "input_tokens",
@@ -170,7 +171,7 @@ class Reply:
             "cache_read_input_tokens",
         ):
             value = getattr(usage, name, None)
-            if isinstance(value, int):
+            if isinstance(value, int) and name != but:
                 self.usage[name] = value
 
 

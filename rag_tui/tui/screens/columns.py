@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 
 from rag_tui.engine.types import DEFAULT_COLUMNS, MAX_COLUMNS, Column, Method, SearchRequest
 from rag_tui.tui import format as fmt
-from rag_tui.tui.knob_values import column_knobs, free_name, telling_name
+from rag_tui.tui.knob_values import column_knobs, copy_name, free_name, telling_name
 from rag_tui.tui.screens.grade import action_line
 from rag_tui.tui.widgets.virtual_list import Cell, VirtualList
 
@@ -183,14 +183,16 @@ the knobs of all columns to those of the active one. Its name follows the differ
     def _add(self, method: str | None) -> None:
         known = next((one for one in METHOD_KEYS if one == method), None)
         if known is not None:
-            self._insert(Column(self._free(known), known))
+            name = free_name(known, [column.name for column in self.columns])
+            self._insert(Column(name, known))
 
     def action_duplicate(self) -> None:
         """A second column like this one, to be turned by itself."""
         if not self._has_room():
             return
         column = self.column
-        self._insert(replace(column, name=self._free(column.name[:MAX_NAME])))
+        taken = [one.name for one in self.columns]
+        self._insert(replace(column, name=copy_name(column.name[:MAX_NAME], taken)))
         self._say("Turn its knobs alone: close this, t, then s.")
 
     def action_rename(self) -> None:
@@ -268,9 +270,6 @@ the knobs of all columns to those of the active one. Its name follows the differ
     def _insert(self, column: Column) -> None:
         there = self._cursor + 1
         self._change([*self.columns[:there], column, *self.columns[there:]], there)
-
-    def _free(self, name: str) -> str:
-        return free_name(name, [column.name for column in self.columns])
 
     def _change(self, columns: Sequence[Column], cursor: int) -> None:
         self._say("")

@@ -130,7 +130,7 @@ again: only what a changed knob, model, document or question makes different."""
         if self.has_class("-wide") and not column.reason:
             sentence += f" · {parse_measure(self.scores.measure).meaning}"
         self.query_one("#cell-line", Static).update(fmt.content(fmt.one_line(sentence[:2_000])))
-        told = conscience(scored.table, self.scores.measure)
+        told = conscience(scored.table, self.scores.measure, column.name)
         self.query_one("#conscience", Static).update(fmt.content(fmt.one_line(told[:2_000])))
 
     def _tell_matrix(self) -> None:

@@ -41,7 +41,13 @@ if TYPE_CHECKING:
     from rag_tui.tui.backend import Backend, Session
 
 HINT = "A sentence, path:line, path#heading, a path or a chunk's id; enter looks for it"
-KEYS = "enter: apply a knob   tab: next part   .: pin   esc: close"
+KEYS = "/: another passage   .: pin   esc: close"
+ENTER = {
+    "passage-input": "enter: look for it",
+    "passage-columns": "enter: to the knobs",
+    "passage-remedies": "enter: apply this knob",
+}
+"""What enter does, by the part that has the focus."""
 
 
 class PassageScreen(FollowingScreen):
@@ -124,6 +130,19 @@ and the knobs that bring it in. Each knob was tried before it is told.
             self._about.update(fmt.content("No chunk is selected: say which passage you mean."))
             self._input.focus()
 
+    def on_descendant_focus(self) -> None:
+        """Enter does another thing in each part."""
+        self._tell_keys()
+
+    def _tell_keys(self) -> None:
+        """The keys of the part that has the focus, on the frame."""
+        part = self.focused.id if self.focused is not None else None
+        enter = ENTER.get(part or "", "")
+        if part == "passage-columns" and not self._remedies.display:
+            enter = ""
+        told = "   ".join(one for one in (enter, KEYS) if one)
+        self.query_one("#passage-frame").border_subtitle = told
+
     # -- the work ----------------------------------------------------------------------------
 
     @on(Input.Submitted)
@@ -168,6 +187,7 @@ and the knobs that bring it in. Each knob was tried before it is told.
             self._remedies.display = False
         if is_first and self._columns.display:
             self._columns.focus(scroll_visible=False)
+        self._tell_keys()
 
     def _show_detail(self) -> None:
         trace, column = self.trace, self._column

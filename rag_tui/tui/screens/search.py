@@ -30,7 +30,7 @@ from rag_tui.tui.widgets.status_line import CorpusStatus, StatusLine
 if TYPE_CHECKING:
     from rag_tui.engine.events import Progress
     from rag_tui.engine.index import Index
-    from rag_tui.engine.types import SearchRequest
+    from rag_tui.engine.types import Ranking, SearchRequest
     from rag_tui.tui.backend import Session
     from rag_tui.tui.widgets.knobs_panel import KnobsPanel
 
@@ -256,13 +256,25 @@ bars      compare rows of one list only; scores of different lists are never com
             self.terms = self.workbench.backend.query_terms(self.results.request.query)
         with self.app.batch_update():
             self._fill(event.result.stage)
-            if self._follows_top and (best := self.results.best) is not None:
+            if self._follows_top and (best := self._best_in_sight) is not None:
                 self.selected = best.hits[0].chunk_id
             if is_first:
                 self.show_selected()
             else:
                 self.explain()
             self._describe_lists()
+
+    @property
+    def _best_in_sight(self) -> Ranking | None:
+        """The best list there is; where one is shown at a time, that one.
+
+        What is read, explained and labelled below a list must be a row of it.
+        """
+        results = self.results
+        if results is None:
+            return None
+        shown = results.rankings.get(self.active) if self.has_class("-narrow") else None
+        return shown if shown is not None and shown.hits else results.best
 
     @on(SearchFinished)
     def _finish(self, event: SearchFinished) -> None:

@@ -18,6 +18,13 @@ BORDER = 6
 """Cells of a list's lower border that no text can have: corners, lines and blanks."""
 
 
+def briefly(where: str) -> str:
+    """``● – · ◆ at 4``: as `results.standing` has it, but all that is not listed is a dash."""
+    return " · ".join(
+        part if " at " in part else f"{part.split()[0]} –" for part in where.split(" · ") if part
+    )
+
+
 class SearchMoved(SearchLabels):
     """Arrows on rows and words on borders, until the next turn or another question."""
 
@@ -47,7 +54,7 @@ class SearchMoved(SearchLabels):
         return arrows(self.movement(column))
 
     def border_text(self, column: str, where: str, took: str) -> str:
-        """Also what moved: where not all has room the time goes, then the likeness."""
+        """Also what moved: where not all has room the time goes, then likeness and gold rows."""
         from rag_tui.tui.moved import summaries
 
         room = self.lists[column].outer_size.width - BORDER
@@ -57,7 +64,14 @@ class SearchMoved(SearchLabels):
             if cell_len(line) <= room and text in line:
                 return line
         if told:
-            return told[0] if cell_len(told[0]) <= room else told[-1]
+            return next(
+                (
+                    line
+                    for place in (where, briefly(where))
+                    if place and cell_len(line := f"{place} · {told[-1]}") <= room
+                ),
+                told[0] if cell_len(told[0]) <= room else told[-1],
+            )
         return super().border_text(column, where, took)
 
     def tooltip_lines(self, column: str) -> list[str]:

@@ -108,7 +108,10 @@ class AnswerSide(Vertical):
         self.body.show(answer.text)
         n_sources = len(self.prompt.sources) if self.prompt else 0
         self._state.update(
-            fmt.content(state_line(answer, n_sources, currency=currency), newlines=True)
+            fmt.content(
+                state_line(answer, n_sources, currency=currency, again="enter asks again"),
+                newlines=True,
+            )
         )
 
     def mark(self, spans: list[tuple[int, int]]) -> None:

@@ -252,7 +252,7 @@ class ResultList(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One row of the list, or one line of the text below it."""
-        width = self.size.width
+        width = self.scrollable_content_region.width
         base = self.rich_style
         line = y + self.scroll_offset.y
         if width <= 0:
@@ -434,10 +434,16 @@ class ResultList(ScrollView, can_focus=True):
             return  # not laid out yet: the first resize wraps
         shown = [("✗ " if self._is_error else "") + self._message] if self._message else []
         shown += [f"→ {self._hint}"] if self._hint else []
-        self._lines = [
+        self._lines = self._wrapped(shown, width)
+        if self._rows_end + len(self._lines) > self.size.height:
+            width = max(1, width - self.styles.scrollbar_size_vertical)
+            self._lines = self._wrapped(shown, width)
+        self.virtual_size = Size(width, self._rows_end + len(self._lines))
+        self.refresh()
+
+    def _wrapped(self, shown: list[str], width: int) -> list[tuple[str, bool]]:
+        return [
             (line.plain.rstrip(), self._is_error and i == 0)
             for i, text in enumerate(shown)
             for line in Text(fmt.display(text, newlines=True)).wrap(self.app.console, width)
         ]
-        self.virtual_size = Size(self.size.width, self._rows_end + len(self._lines))
-        self.refresh()
