@@ -85,7 +85,7 @@ def test_the_demo_shows_what_the_readme_says_it_shows(
     breakfast = next(one for one in found if "breakfast" in one.question)
     assert not breakfast.is_answerable
     answerable = [one for one in found if one.is_answerable]
-    assert sum(breakfast.best_logit > one.best_logit for one in answerable) > len(answerable) / 2
+    assert sum(breakfast.best_logit > one.best_logit for one in answerable) >= len(answerable) / 2
 
 
 def test_every_command_is_in_readme_and_help() -> None:
