@@ -67,21 +67,6 @@ def cell_sentence(table: ScoreTable, column: ColumnScores, measure: str) -> str:
     return " · ".join(parts)
 
 
-def noise_of(table: ScoreTable, measure: str) -> dict[str, float]:
-    """By column, the largest difference from the baseline that is still noise.
-
-    Each pair of columns has its own: where few questions differ, a smaller difference is more than
-    chance. A single figure for all of them would deny what ▲ and ▼ say.
-    """
-    found: dict[str, float] = {}
-    for column in table.columns:
-        cell = column.cell(measure)
-        compared = cell.comparison if cell is not None else None
-        if compared is not None and not compared.is_identical and compared.noise > 0:
-            found[column.name] = compared.noise
-    return found
-
-
 def conscience(table: ScoreTable, measure: str, column: str = "") -> str:
     """What keeps a reader from being fooled, in one line.
 
@@ -91,7 +76,7 @@ def conscience(table: ScoreTable, measure: str, column: str = "") -> str:
         column: Name of the column under the cursor; the baseline, or none: all columns.
     """
     parts = []
-    noise = noise_of(table, measure)
+    noise = table.noise_of(measure)
     if column in noise:
         told = f"{column} differs in {measure} by up to {share(noise[column])} by chance"
         parts.append(f"{told} on this set")
@@ -122,7 +107,7 @@ def remarks(table: ScoreTable, problems: Sequence[str]) -> Iterator[tuple[str, t
         f"{measure}: differences from {table.baseline} that are noise: "
         + ", ".join(f"{name} up to {share(value)}" for name, value in found.items())
         for measure in table.measures
-        if (found := noise_of(table, measure))
+        if (found := table.noise_of(measure))
     )
     failed = tuple(
         f"{column.name}: not scored: {column.reason}" for column in table.columns if column.reason

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from textual.app import App, ComposeResult
 
+from rag_tui.engine.evaluation.conscience import conscience as whole_conscience
 from rag_tui.engine.evaluation.score_table import Cell, ColumnScores, QuestionScores, ScoreTable
 from rag_tui.engine.evaluation.types import Comparison, Interval
 from rag_tui.tui.evaluation_text import (
@@ -181,6 +182,8 @@ def test_what_is_noise_is_told_for_the_pair_that_it_was_worked_out_for() -> None
     assert "h differs in R@1 by up to .120 by chance" in conscience(shown, "R@1", "h")
     assert "bm25 differs in R@1 by up to .389 by chance" in conscience(shown, "R@1", "bm25")
     assert "up to .120 or .389, by column, are noise" in conscience(shown, "R@1", "vector")
+    said = "R@1: differences from vector below these are noise on this set: bm25 0.389, h 0.120"
+    assert said in list(whole_conscience(shown))
     told = dict(remarks(shown, ()))["Noise"]
     assert told[0] == "R@1: differences from vector that are noise: bm25 up to .389, h up to .120"
     assert told[1] == "RR@10: differences from vector that are noise: h up to .120"

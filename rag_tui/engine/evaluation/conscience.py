@@ -29,9 +29,13 @@ def conscience(table: ScoreTable) -> Iterator[str]:
         yield f"and {len(table.unresolved) - N_NAMED:,} more labels are not found"
     for column in table.columns:
         yield from _of_column(column, table)
-    if table.noise:
-        parts = ", ".join(f"{name} {value:.3f}" for name, value in table.noise.items())
-        yield f"differences below these are noise on this set: {parts}"
+    for measure in table.measures:
+        if noise := table.noise_of(measure):
+            parts = ", ".join(f"{name} {value:.3f}" for name, value in noise.items())
+            yield (
+                f"{measure}: differences from {table.baseline} below these are noise on this "
+                f"set: {parts}"
+            )
     yield from table.notes
 
 

@@ -131,9 +131,26 @@ class ScoreTable:
         """A column by its name."""
         return next((column for column in self.columns if column.name == name), None)
 
+    def noise_of(self, measure: str) -> dict[str, float]:
+        """By column, the largest difference from the baseline that is still noise.
+
+        Each pair of columns has its own: where few questions differ, a smaller difference is more
+        than chance. A single figure for all of them would deny what ▲ and ▼ say.
+        """
+        found: dict[str, float] = {}
+        for column in self.columns:
+            for cell in column.cells:
+                compared = cell.comparison if cell.measure == measure else None
+                if compared is not None and not compared.is_identical and compared.noise > 0:
+                    found[column.name] = compared.noise
+        return found
+
     @property
     def noise(self) -> dict[str, float]:
-        """Per measure the largest difference that is still noise, over all comparisons."""
+        """Per measure the largest difference that is still noise, over all comparisons.
+
+        Each pair of columns has its own (`noise_of`): this one is only the widest of them.
+        """
         found: dict[str, float] = {}
         for column in self.columns:
             for cell in column.cells:
