@@ -135,7 +135,8 @@ class LabelFile:
                 del changed["answerable"]
             return changed
 
-        self._edit(f"graded a passage {grade}", question, make)
+        what = f"graded a passage {grade}" if grade else "called a passage not relevant"
+        self._edit(what, question, make)
         return kept[0]
 
     def unjudge(self, question: Question, position: int, resolver: Resolver) -> int:

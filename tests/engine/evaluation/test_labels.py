@@ -291,6 +291,8 @@ def test_undo_restores_the_bytes_step_by_step(tmp_path: Path) -> None:
     assert labels.undo() == "added the question"
     assert path.read_bytes() == middle
     assert labels.undo() == "graded a passage 1"
+    labels.judge(question(), 1, resolver, 0)
+    assert labels.undo() == "called a passage not relevant"
     assert path.read_bytes() == ODD + b"\n"
     with pytest.raises(UsageError, match="nothing to undo"):
         labels.undo()
