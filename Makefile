@@ -14,12 +14,13 @@ FOLDER ?=
 run: $(VENV)/.run
 	$(BIN)/rag-tui $(FOLDER)
 
+# Tests wait for threads, terminals and child processes: four at once keep two cores busy.
 test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest -n 4 --dist loadfile
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check .

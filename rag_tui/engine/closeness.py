@@ -14,7 +14,8 @@ Verdict = Literal["supported", "weak", "unsupported"]
 CheckedBy = Literal["quotation", "models", "reranker", "embedder", "words", "nothing"]
 
 # tests/data/claims.jsonl: 61 sentences about the demo corpus, each against one section, with
-# ms-marco-MiniLM-L-12-v2 (int8) and all-MiniLM-L6-v2. Off-topic sentences got logits from -11.1 to
+# ms-marco-MiniLM-L-12-v2 (int8 weights; the logits here with integer arithmetic, the table also in
+# float32) and all-MiniLM-L6-v2. Off-topic sentences got logits from -11.1 to
 # -7.2 and cosines from 0.08 to 0.35; true ones logits from 6.4 up (close to the words) and from
 # -9.8 to 6.9 (paraphrased; cosines from 0.39 up). Supported / weak / unsupported then were:
 #   12 close to the words   12 /  0 /  0

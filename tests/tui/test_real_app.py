@@ -70,7 +70,7 @@ async def test_the_reranked_list_names_the_model_that_really_ran(real_cache: Pat
         await until(pilot, lambda: app.status.phase == "fresh")
         await ask(pilot, QUESTIONS[0])
         shown = screen_text(pilot)
-        assert "RERANKED logit · ms-marco-MiniLM-L-12-v2 (int8)" in shown
+        assert "RERANKED logit · ms-marco-MiniLM-L-12-v2 (int8 w" in shown
         assert "VECTOR cosine · all-MiniLM-L6-v2" in shown
 
 
